@@ -69,11 +69,19 @@ internal sealed class CliApp : IAsyncDisposable
         return new ShellPorts(lines.Parse, lines.Connection, RunLineAsync);
     }
 
-    /// <summary>A line has the client of the shell, and neither its terminal nor its standard input.</summary>
+    /// <summary>
+    /// A line has the client of the shell, and neither its terminal nor its standard input. The machine's authorities
+    /// may count for the next one.
+    /// </summary>
     private Task<int> RunLineAsync(IReadOnlyList<string> words, CancellationToken stop)
     {
-        CliStreams streams = _environment.Streams with { Input = new NoInput() };
-        return new CliApp(_environment with { Streams = streams, Terminal = null }, _clients).RunAsync(words, stop);
+        CliEnvironment line = _environment with
+        {
+            Streams = _environment.Streams with { Input = new NoInput() },
+            Terminal = null,
+            LeaveOutMachineAuthorities = static () => { },
+        };
+        return new CliApp(line, _clients).RunAsync(words, stop);
     }
 
     private async Task<int> RunAsync(CommandCall call, Func<CommandCall, Task<int>> work)

@@ -2,6 +2,7 @@ using System.Diagnostics;
 using System.Runtime.InteropServices;
 using System.Text;
 using Kahuna.Cli;
+using Kahuna.Cli.Connecting;
 using Kahuna.Cli.Terminal;
 using Microsoft.Win32.SafeHandles;
 
@@ -22,6 +23,7 @@ CliStreams streams = new(Console.OpenStandardInput(), OpenOutput(), error)
 CliEnvironment environment = new(streams, Environment.GetEnvironmentVariable, new ConsolePrompt(error))
 {
     Age = AgeOfProcess,
+    LeaveOutMachineAuthorities = MachineAuthorities.LeaveOut,
     Terminal = ConsoleTerminal.IsThere ? new ConsoleTerminal() : null,
     Interrupts = interrupts,
 };

@@ -11,6 +11,7 @@ Usage: scripts/cost.sh [options]
   --workers LIST   default 1,64,256
   --seconds S      measured seconds per point; default 5
   --keys N         keys that are there and drawn from; default 10000
+  --calls S        also counts system calls per batch, tracing each process with strace for S seconds
 
 Starts a cluster of three processes, warms it up, and prints for each number of workers: the rate,
 operations per log entry, and microseconds of processor time per operation, split by process and by
@@ -23,6 +24,7 @@ workload set|get|mixed set, get or mixed
 workers [1-9][0-9]*(,[1-9][0-9]*)* numbers with commas between
 seconds [1-9][0-9]* a whole number from 1 on
 keys [1-9][0-9]{0,8} a whole number from 1 on
+calls [0-9]{1,2} a whole number
 OPTIONS
 
 [[ -r /proc/self/task ]] || die "this needs Linux: it reads /proc"

@@ -9,7 +9,7 @@ Usage: scripts/release.sh [--out DIR] [--systems LIST]
        scripts/release.sh --check ARCHIVE
 
 Writes into DIR (default artifacts/release), which is emptied first:
-  kahuna-server-VERSION-SYSTEM.tar.gz   the server in one file with its runtime, and what a service needs
+  kahuna-server-VERSION-SYSTEM.tar.gz   the server and kahuna in one file each, and what a service needs
   *.nupkg                               the packages of scripts/pack.sh
   *.cdx.json                            a bill of materials (CycloneDX) for each archive and package
   SHA256SUMS                            checksums of all of them
@@ -25,7 +25,6 @@ USAGE
 # check_archive ARCHIVE: as --check says. Everything is below $work, on a port that is free.
 check_archive() {
   local root="$work/check" port pid answer
-  need_package curl curl --version
   mkdir -p "$root/unpacked"
   tar -xzf "$1" -C "$root/unpacked" --strip-components=1
   for port in $(shuf -i 20000-29999 -n 20) none; do
@@ -37,13 +36,12 @@ check_archive() {
   pid=$!
   env -i "$root/unpacked/kahuna-server" health --endpoint "https://127.0.0.1:$port" --wait 120 >&2 ||
     { kill -KILL "$pid"; cat "$root/log" >&2; die "the server of $1 does not become ready"; }
-  local call=(curl -sS --fail --max-time 30 --cacert "$root/certificates/ca.pem")
-  "${call[@]}" -X PUT "https://127.0.0.1:$port/v1/kv/release" -H "content-type: application/json" \
-    -d '{"durability":"DURABILITY_PERSISTENT","value":{"data":"aGVsbG8="}}' >/dev/null
-  answer="$("${call[@]}" "https://127.0.0.1:$port/v1/kv/release?durability=DURABILITY_PERSISTENT")"
+  local call=(env -i HOME="$root" "$root/unpacked/kahuna")
+  "${call[@]}" set release hello -c "https://127.0.0.1:$port" --trusted-ca "$root/certificates/ca.pem" >&2
+  answer="$("${call[@]}" get release -c "https://127.0.0.1:$port" --trusted-ca "$root/certificates/ca.pem")"
   kill -TERM "$pid"
   wait "$pid" || { cat "$root/log" >&2; die "the server of $1 ended with exit code $?"; }
-  [[ "$answer" == *'"data":"aGVsbG8="'* ]] || die "the key has the wrong value: $answer"
+  [[ "$answer" == hello ]] || die "the key has the wrong value: $answer"
   grep -q '"stateStore": "rocksdb"' "$root/data/node.json" || die "the server of $1 has no RocksDB"
   say "checked $(basename "$1"): it starts, stores a key and stops"
 }
@@ -53,8 +51,10 @@ publish() {
   local system="$1" name="kahuna-server-$version-$1" stage pack folder text
   stage="$work/$name"
   say "publishing for $system"
-  dotnet publish "$source/Kahuna.Server" -c Release -r "$system" --nologo -v q -p:RestoreLockedMode=true \
-    -p:RunAnalyzers=false -o "$stage" >&2
+  for pack in Kahuna.Server Kahuna.Cli; do
+    dotnet publish "$source/$pack" -c Release -r "$system" --nologo -v q -p:RestoreLockedMode=true \
+      -p:RunAnalyzers=false -o "$stage" >&2
+  done
   mkdir -p "$stage/systemd" "$stage/docs" "$stage/licenses"
   cp "$source/LICENSE" "$source/deploy/archive/README.md" "$source/deploy/certificates.sh" "$stage/"
   cp "$source"/deploy/systemd/* "$stage/systemd/"

@@ -32,8 +32,8 @@ need_package curl curl --version
 need_package prometheus promtool --version
 need_package openssl openssl version
 need_package systemd systemd-analyze --version
-need_package chromium chromium --version
-need_package chromium-driver chromedriver --version
+need_package chromium-driver chromedriver --version # brings chromium
+need_package libnss3-tools command -v certutil
 
 # A machine is slow if the shipped projects take more seconds than this to build.
 slow_build=150

@@ -1,6 +1,7 @@
 using System.Buffers;
 using System.CommandLine;
 using Kahuna.Cli.Commands;
+using Kahuna.Cli.Commands.Inputs;
 using Kahuna.Cli.Errors;
 using Kahuna.Cli.Terminal;
 
@@ -26,8 +27,8 @@ internal static class CompletionCommands
 
     public static CliCommand Create()
     {
-        Argument<string> shell = new("shell") { Description = "bash, zsh, fish or pwsh" };
-        shell.AcceptOnlyFromAmong([.. CompletionScripts.ByShell.Keys]);
+        Argument<string> shell = Given.ChoiceArgument(
+            "shell", "bash, zsh, fish or pwsh", [.. CompletionScripts.ByShell.Keys]);
         return new CliCommand("completion", "Print the script that makes a shell complete this tool's commands", call =>
         {
             call.Output.WriteLine(CompletionScripts.ByShell[call.Get(shell)]);

@@ -1,4 +1,7 @@
 using System.CommandLine;
+using System.Net.Sockets;
+using System.Security.Authentication;
+using System.Security.Cryptography;
 using System.Text.Json;
 using Kahuna.Cli.Commands.Inputs;
 using Kahuna.Cli.Connecting;
@@ -39,12 +42,21 @@ internal sealed class KeyNames(ConnectionOptions options, CliEnvironment environ
         try
         {
             ConnectionChoice choice = options.Read(parsed, environment) with { Timeout = Patience };
+            if (choice.TrustedCa is not null || choice.IsInsecure)
+            {
+                environment.LeaveOutMachineAuthorities();
+            }
+
             KahunaClientOptions client = choice.ToOptions(environment with { Prompt = new Nobody() });
-            using NodeHttp http = new(client);
+            string? authorization = client.Credentials is { } credentials
+                ? await credentials.Source.ReadAsync(patience.Token).ConfigureAwait(false)
+                : null;
             string level = LevelOption.In(parsed) == Durability.Ephemeral ? "EPHEMERAL" : "PERSISTENT";
             string path = $"/v1/scan?durability=DURABILITY_{level}&keysOnly=true&limit={Most}"
                 + $"&prefix={Uri.EscapeDataString(word)}";
-            return await FirstAsync(http, client.Endpoints, path, patience.Token).ConfigureAwait(false);
+            return await FirstAsync(
+                client.Endpoints, endpoint => Ask(endpoint, path, client, authorization, patience.Token),
+                patience.Token).ConfigureAwait(false);
         }
         catch (Exception failure) when (
             failure is OperationCanceledException or CliException or ArgumentException or IOException)
@@ -53,17 +65,19 @@ internal sealed class KeyNames(ConnectionOptions options, CliEnvironment environ
         }
     }
 
-    /// <summary>The first answer of a node, which are asked one after the other.</summary>
+    /// <summary>
+    /// The first answer of a node, which are asked one after the other, each on a thread of its own.
+    /// </summary>
     private static async Task<IReadOnlyList<string>> FirstAsync(
-        NodeHttp http, IEnumerable<Uri> endpoints, string path, CancellationToken ct)
+        IEnumerable<Uri> endpoints, Func<Uri, IReadOnlyList<string>?> ask, CancellationToken ct)
     {
         List<Task<IReadOnlyList<string>?>> asked = [];
         foreach (Uri endpoint in endpoints)
         {
-            http.Open(endpoint);
-            asked.Add(AskAsync(http, endpoint, path, ct));
-            await Task.WhenAny(asked[^1], Task.Delay(s_next, ct)).ConfigureAwait(false);
-            if (asked[^1].IsCompletedSuccessfully && await asked[^1].ConfigureAwait(false) is { } names)
+            Task<IReadOnlyList<string>?> next = Task.Run(() => ask(endpoint), CancellationToken.None);
+            asked.Add(next);
+            await Task.WhenAny(next, Task.Delay(s_next, ct)).ConfigureAwait(false);
+            if (next.IsCompletedSuccessfully && await next.ConfigureAwait(false) is { } names)
             {
                 return names;
             }
@@ -71,7 +85,8 @@ internal sealed class KeyNames(ConnectionOptions options, CliEnvironment environ
 
         while (asked.Count > 0)
         {
-            Task<IReadOnlyList<string>?> first = await Task.WhenAny(asked).ConfigureAwait(false);
+            // A name that is looked up cannot be left: the process ends without it.
+            Task<IReadOnlyList<string>?> first = await Task.WhenAny(asked).WaitAsync(ct).ConfigureAwait(false);
             asked.Remove(first);
             if (await first.ConfigureAwait(false) is { } late)
             {
@@ -83,28 +98,28 @@ internal sealed class KeyNames(ConnectionOptions options, CliEnvironment environ
     }
 
     /// <summary>The names that a node has; null: it did not answer with names.</summary>
-    private static async Task<IReadOnlyList<string>?> AskAsync(
-        NodeHttp http, Uri endpoint, string path, CancellationToken ct)
+    private static List<string>? Ask(
+        Uri endpoint, string path, KahunaClientOptions options, string? authorization, CancellationToken ct)
     {
         try
         {
-            using HttpResponseMessage answer = await http.GetAsync(endpoint, path, ct).ConfigureAwait(false);
-            if (!answer.IsSuccessStatusCode)
+            if (SingleRequest.Get(endpoint, path, options, authorization, ct) is not { } answer)
             {
                 return null;
             }
 
-            using JsonDocument document = JsonDocument.Parse(
-                await answer.Content.ReadAsByteArrayAsync(ct).ConfigureAwait(false));
-            return
-            [
-                .. document.RootElement.GetProperty("entries").EnumerateArray()
-                    .Select(static entry => entry.GetProperty("key").GetString()!),
-            ];
+            using JsonDocument document = JsonDocument.Parse(answer);
+            List<string> names = [];
+            foreach (JsonElement entry in document.RootElement.GetProperty("entries").EnumerateArray())
+            {
+                names.Add(entry.GetProperty("key").GetString()!);
+            }
+
+            return names;
         }
         catch (Exception failure) when (
-            failure is HttpRequestException or IOException or JsonException or OperationCanceledException
-                or KeyNotFoundException or InvalidOperationException)
+            failure is IOException or SocketException or AuthenticationException or ObjectDisposedException
+                or JsonException or KeyNotFoundException or InvalidOperationException or CryptographicException)
         {
             return null;
         }

@@ -31,6 +31,11 @@ internal sealed record ConnectionChoice
     /// <exception cref="CliException">They cannot be used.</exception>
     public KahunaClientOptions ToOptions(CliEnvironment environment)
     {
+        if (TrustedCa is not null && HoldsNoCertificate(TrustedCa))
+        {
+            throw new CliException($"--trusted-ca: '{TrustedCa}' holds no certificate in PEM.");
+        }
+
         KahunaClientOptions options = new()
         {
             TrustedCaFile = TrustedCa,
@@ -50,6 +55,19 @@ internal sealed record ConnectionChoice
         }
 
         return options;
+    }
+
+    /// <summary>The file can be read and has none. What else is wrong with it is found later, and told.</summary>
+    private static bool HoldsNoCertificate(string path)
+    {
+        try
+        {
+            return !File.ReadAllText(path).Contains("-----BEGIN CERTIFICATE-----", StringComparison.Ordinal);
+        }
+        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException or ArgumentException)
+        {
+            return false;
+        }
     }
 
     private static string WithScheme(string endpoint) =>

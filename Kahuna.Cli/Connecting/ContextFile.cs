@@ -1,13 +1,12 @@
 using System.Text.Json;
-using System.Text.Json.Serialization;
 using Kahuna.Cli.Errors;
 using Kahuna.Cli.Terminal;
 
 namespace Kahuna.Cli.Connecting;
 
 /// <summary>
-/// The file of contexts: <c>KAHUNA_CONFIG</c>, or <c>kahuna/contexts.json</c> in the user's directory of settings. Only
-/// its owner may read it, and it is replaced as a whole. Used by one command.
+/// The file of contexts: <c>KAHUNA_CONTEXTS</c>, or <c>kahuna/contexts.json</c> in the user's directory of settings.
+/// Only its owner may read it, and it is replaced as a whole. Used by one command.
 /// </summary>
 /// <param name="environment">Says where it is.</param>
 internal sealed class ContextFile(CliEnvironment environment)
@@ -15,15 +14,8 @@ internal sealed class ContextFile(CliEnvironment environment)
     /// <summary>Far more than anybody has; above it the file is not this one.</summary>
     private const int BytesMax = 1 << 20;
 
-    private static readonly JsonSerializerOptions s_json = new(JsonSerializerDefaults.Web)
-    {
-        WriteIndented = true,
-        DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull,
-        UnmappedMemberHandling = JsonUnmappedMemberHandling.Disallow,
-    };
-
     /// <summary>Where the file is.</summary>
-    public string Path { get; } = environment.Variable("KAHUNA_CONFIG")
+    public string Path { get; } = environment.Variable("KAHUNA_CONTEXTS")
         ?? System.IO.Path.Combine(Directory(environment), "kahuna", "contexts.json");
 
     /// <summary>The directory of the user's settings.</summary>
@@ -40,8 +32,9 @@ internal sealed class ContextFile(CliEnvironment environment)
             FileInfo file = new(Path);
             return !file.Exists ? new ContextBook()
                 : file.Length > BytesMax ? throw new CliException(
-                    $"The file of contexts '{Path}' is larger than 1 MiB. Remove it, or name another: KAHUNA_CONFIG.")
-                : JsonSerializer.Deserialize<ContextBook>(File.ReadAllBytes(Path), s_json) ?? new ContextBook();
+                    $"The file of contexts '{Path}' is larger than 1 MiB. Remove it, or name another: KAHUNA_CONTEXTS.")
+                : JsonSerializer.Deserialize(File.ReadAllBytes(Path), ContextJson.Default.ContextBook)
+                    ?? new ContextBook();
         }
         catch (JsonException failure)
         {
@@ -60,7 +53,7 @@ internal sealed class ContextFile(CliEnvironment environment)
     {
         try
         {
-            PrivateFile.Replace(Path, JsonSerializer.SerializeToUtf8Bytes(book, s_json));
+            PrivateFile.Replace(Path, JsonSerializer.SerializeToUtf8Bytes(book, ContextJson.Default.ContextBook));
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {

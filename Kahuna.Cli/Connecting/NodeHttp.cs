@@ -1,3 +1,4 @@
+using System.Net.Security;
 using System.Security.Authentication;
 using System.Security.Cryptography.X509Certificates;
 using Kahuna.Client;
@@ -48,24 +49,32 @@ internal sealed class NodeHttp(KahunaClientOptions options) : IDisposable
             AllowAutoRedirect = false,
             UseProxy = false,
             ConnectTimeout = options.ConnectTimeout,
-            SslOptions = ServerTrust.For(endpoint, options.TrustedCaFile, options.Insecure),
+            SslOptions = TrustOf(endpoint, options),
         };
-        handler.SslOptions.ClientCertificateContext = options.Credentials?.Certificate?.Read();
+        _clients.Add(endpoint, new HttpClient(handler)
+        {
+            Timeout = options.ConnectTimeout,
+            MaxResponseContentBufferSize = AnswerBytesMax,
+        });
+    }
+
+    /// <summary>TLS to a node: which certificates are trusted, and the one to sign in with.</summary>
+    /// <inheritdoc cref="Open"/>
+    public static SslClientAuthenticationOptions TrustOf(Uri endpoint, KahunaClientOptions options)
+    {
+        SslClientAuthenticationOptions trust = ServerTrust.For(endpoint, options.TrustedCaFile, options.Insecure);
+        trust.ClientCertificateContext = options.Credentials?.Certificate?.Read();
         if (options.Insecure || options.TrustedCaFile is not null)
         {
-            // The machine's authorities do not count, and to read them takes a tenth of a second.
-            handler.SslOptions.CertificateChainPolicy = new X509ChainPolicy
+            // The machine's authorities do not count: those of the option decide, or none.
+            trust.CertificateChainPolicy = new X509ChainPolicy
             {
                 TrustMode = X509ChainTrustMode.CustomRootTrust,
                 RevocationMode = X509RevocationMode.NoCheck,
             };
         }
 
-        _clients.Add(endpoint, new HttpClient(handler)
-        {
-            Timeout = options.ConnectTimeout,
-            MaxResponseContentBufferSize = AnswerBytesMax,
-        });
+        return trust;
     }
 
     /// <summary>The innermost cause says most: a refused connection, a certificate.</summary>

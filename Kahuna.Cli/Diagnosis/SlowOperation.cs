@@ -14,6 +14,9 @@ internal sealed class SlowOperation(object? node, JsonElement root)
     /// <summary>The node's number, or its address when it did not say.</summary>
     public object? Node => node;
 
+    /// <summary>Its number at the node, from 1 at the node's start.</summary>
+    public long? Id => Number("id");
+
     /// <summary>When the operation was received.</summary>
     public DateTimeOffset? At { get; } = TimeOf(root);
 

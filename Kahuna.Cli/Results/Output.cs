@@ -22,6 +22,10 @@ internal sealed class Output(CliEnvironment environment, OutputFormat format)
     /// <summary>The form.</summary>
     public OutputFormat Format => format;
 
+    /// <summary>Each table can replace the one before: the results are for a terminal.</summary>
+    public bool ClearsScreen =>
+        IsTerminal && format == OutputFormat.Table && environment.Variable("TERM") != "dumb";
+
     /// <summary>Text for people may have colours.</summary>
     public bool IsColoured => IsTerminal && environment.MayColour;
 
@@ -128,7 +132,7 @@ internal sealed class Output(CliEnvironment environment, OutputFormat format)
     /// <summary>Empties the screen before a table that replaces the last one; only on a terminal.</summary>
     public void ClearScreen()
     {
-        if (IsTerminal && format == OutputFormat.Table && environment.Variable("TERM") != "dumb")
+        if (ClearsScreen)
         {
             Write("\x1b[H\x1b[2J"u8);
         }

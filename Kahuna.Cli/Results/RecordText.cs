@@ -39,7 +39,7 @@ internal static class RecordText
         DateTimeOffset time => time.UtcDateTime.ToString("yyyy-MM-dd HH:mm:ss'Z'", CultureInfo.InvariantCulture),
         double number => number.ToString("0.###", CultureInfo.InvariantCulture),
         Record record => string.Join(' ', record.Select(static field => $"{field.Key}={Of(field.Value)}")),
-        IEnumerable<object?> list => string.Join(", ", list.Select(Of)),
+        IEnumerable<object?> list => list.Any() ? string.Join(", ", list.Select(Of)) : "-",
         _ => ShownText.Of(Convert.ToString(value, CultureInfo.InvariantCulture) ?? ""),
     };
 }

@@ -40,6 +40,11 @@ internal sealed class ShellCompletion(
             words = [.. words, ""];
         }
 
+        if (words is ["kahuna", _, ..])
+        {
+            words = words[1..];
+        }
+
         IReadOnlyList<string> found = await _completer.CompleteAsync(given.Before(words)).WaitAsync(ct)
             .ConfigureAwait(false);
         if (words.Length == 1 && !word.StartsWith('-'))

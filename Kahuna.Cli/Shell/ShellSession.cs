@@ -18,6 +18,7 @@ internal sealed class ShellSession(CommandCall call, GivenOptions given, ShellPo
     private const string Help = "help";
 
     private static readonly string[] s_ends = ["exit", "quit"];
+    private static readonly string[] s_secrets = ["password", "secret", "token"];
     private bool _isToldOfHistory;
 
     /// <summary>What lines may be besides commands of the tool.</summary>
@@ -117,16 +118,21 @@ internal sealed class ShellSession(CommandCall call, GivenOptions given, ShellPo
 
     /// <summary>
     /// The file gets a line that is a command and takes no secrets: what cannot be read may hold a password that was
-    /// typed at the wrong place. A line that begins with a blank is not saved either.
+    /// typed at the wrong place. A line that begins with a blank, or has a wrong option for a secret, is forgotten.
     /// </summary>
     private void Remember(History history, string? line)
     {
-        if (string.IsNullOrWhiteSpace(line))
+        if (string.IsNullOrWhiteSpace(line) || char.IsWhiteSpace(line[0]))
         {
             return;
         }
 
-        history.Add(line, isSaved: !char.IsWhiteSpace(line[0]) && IsHarmless(line));
+        CliCommand? command = CommandOf(line);
+        if (command is not null || !NamesSecret(line))
+        {
+            history.Add(line, isSaved: command is { TakesSecrets: false });
+        }
+
         Tell(history);
     }
 
@@ -139,20 +145,29 @@ internal sealed class ShellSession(CommandCall call, GivenOptions given, ShellPo
         }
     }
 
-    private bool IsHarmless(string line)
+    /// <summary>The command of a line; null: the line cannot be carried out.</summary>
+    private CliCommand? CommandOf(string line)
     {
         try
         {
             string[] words = QuotedWords.TextOf(line, isShell: true);
             ParseResult parsed = ports.Parse(words is ["kahuna", ..] ? words[1..] : words);
-            return parsed.CommandResult.Command is CliCommand { Work: not null, TakesSecrets: false }
-                && parsed.Errors.Count == 0;
+            return parsed.CommandResult.Command is CliCommand { Work: not null } command && parsed.Errors.Count == 0
+                ? command
+                : null;
         }
         catch (FormatException)
         {
-            return false;
+            return null;
         }
     }
+
+    /// <summary>
+    /// An option of such a name stands in the line. None of the tool has a secret behind it, but a person may expect
+    /// one to.
+    /// </summary>
+    private static bool NamesSecret(string line) => line.Split(' ').Any(static word =>
+        word.StartsWith('-') && s_secrets.Any(secret => word.Contains(secret, StringComparison.OrdinalIgnoreCase)));
 
     /// <summary>The context in use, or the first node; read for each line, since a line may change it.</summary>
     private string Prompt()

@@ -12,6 +12,11 @@ internal sealed record CliEnvironment(CliStreams Streams, Func<string, string?> 
     /// <summary>How long ago the process began; a person who completes a word has waited for so long.</summary>
     public Func<TimeSpan> Age { get; init; } = static () => TimeSpan.Zero;
 
+    /// <summary>
+    /// Called by a command that connects nowhere where the machine's authorities count: they need not be read.
+    /// </summary>
+    public Action LeaveOutMachineAuthorities { get; init; } = static () => { };
+
     /// <summary>Where a person types lines; null: there is no terminal.</summary>
     public ITerminal? Terminal { get; init; }
 

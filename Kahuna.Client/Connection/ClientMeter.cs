@@ -16,7 +16,7 @@ internal static class ClientMeter
     private static readonly Meter s_meter = new(Name, typeof(ClientMeter).Assembly.GetName().Version?.ToString(3));
     private static readonly List<WeakReference<ClusterConnection>> s_connections = [];
 
-    private static readonly Histogram<double> s_durations = s_meter.CreateHistogram(
+    private static readonly Histogram<double>? s_durations = TryMake(static () => s_meter.CreateHistogram(
         "kahuna.client.operation.duration",
         "s",
         "Time from the start of an operation until its result, retries and waits for locks included.",
@@ -25,30 +25,47 @@ internal static class ClientMeter
         {
             // 100 microseconds to 26 seconds, each bound twice the one before.
             HistogramBucketBoundaries = [.. Enumerable.Range(0, 19).Select(static power => 0.0001 * (1 << power))],
-        });
+        }));
 
-    private static readonly Counter<long> s_retries = s_meter.CreateCounter<long>(
-        "kahuna.client.operation.retries", "{attempt}", "Attempts after the first one.");
+    private static readonly Counter<long>? s_retries = TryMake(static () => s_meter.CreateCounter<long>(
+        "kahuna.client.operation.retries", "{attempt}", "Attempts after the first one."));
 
-    private static readonly Counter<long> s_moves = s_meter.CreateCounter<long>(
-        "kahuna.client.operation.moves", "{attempt}", "Attempts that followed a change of leaders to another node.");
+    private static readonly Counter<long>? s_moves = TryMake(static () => s_meter.CreateCounter<long>(
+        "kahuna.client.operation.moves", "{attempt}", "Attempts that followed a change of leaders to another node."));
 
     static ClientMeter()
     {
-        s_meter.CreateObservableGauge(
+        TryMake(static () => s_meter.CreateObservableGauge(
             "kahuna.client.streams",
             static () => Sum(static connection => connection.OpenStreams),
             "{stream}",
-            "Streams to nodes that are ready.");
-        s_meter.CreateObservableGauge(
+            "Streams to nodes that are ready."));
+        TryMake(static () => s_meter.CreateObservableGauge(
             "kahuna.client.operations.pending",
             static () => Sum(static connection => connection.Pending),
             "{operation}",
-            "Operations that have begun and not ended.");
+            "Operations that have begun and not ended."));
     }
 
     /// <summary>Somebody wants to know how long operations take.</summary>
-    public static bool IsTimed => s_durations.Enabled;
+    public static bool IsTimed => s_durations is { Enabled: true };
+
+    /// <summary>
+    /// Makes an instrument. Null: a listener of the application failed when it was told of it. The instrument is then
+    /// missing; without this, each later use of the client would fail, because its type could not be initialized.
+    /// </summary>
+    internal static T? TryMake<T>(Func<T> make)
+        where T : Instrument
+    {
+        try
+        {
+            return make();
+        }
+        catch (Exception error) when (error is not OutOfMemoryException)
+        {
+            return null;
+        }
+    }
 
     /// <summary>A client begins. It is forgotten when it is collected.</summary>
     public static void Add(ClusterConnection connection)
@@ -75,7 +92,7 @@ internal static class ClientMeter
     /// <param name="isMove">It goes to another node because the leader has changed.</param>
     public static void Retried(CommandKind kind, bool isMove)
     {
-        if (!s_retries.Enabled && !s_moves.Enabled)
+        if (s_retries is not { Enabled: true } && s_moves is not { Enabled: true })
         {
             return;
         }
@@ -83,10 +100,10 @@ internal static class ClientMeter
         KeyValuePair<string, object?> operation = new("kahuna.operation", NameOf(kind));
         try
         {
-            s_retries.Add(1, operation);
+            s_retries?.Add(1, operation);
             if (isMove)
             {
-                s_moves.Add(1, operation);
+                s_moves?.Add(1, operation);
             }
         }
         catch (Exception error) when (error is not OutOfMemoryException)
@@ -103,7 +120,7 @@ internal static class ClientMeter
     {
         try
         {
-            s_durations.Record(
+            s_durations?.Record(
                 time.TotalSeconds,
                 new KeyValuePair<string, object?>("kahuna.operation", NameOf(request.Kind)),
                 new KeyValuePair<string, object?>(

@@ -36,6 +36,7 @@ internal sealed class LeaderTransfers(
     private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(10);
 
     private const string Path = "/kahuna.v1.Admin/TransferLeadership";
+    private const string OrAnother = "Try again later, or name another node.";
 
     private readonly Lock _lock = new();
     private readonly TokenBucket _begun = new(Limit, time.Now());
@@ -231,22 +232,27 @@ internal sealed class LeaderTransfers(
                 StatusCode.FailedPrecondition,
                 $"{asked.Group.Title} has stopped on an internal error on node {view.Identity.Self}; see its log."),
             MoveResult.NoSuccessor => Refusal(
-                StatusCode.FailedPrecondition, $"No other node can lead {name} now; {unchanged}."),
+                StatusCode.FailedPrecondition,
+                $"No other node can lead {name} now; {unchanged}. Try again when another node is ready."),
             MoveResult.NoVoter => Refusal(
-                StatusCode.FailedPrecondition, $"{target} does not vote, so that it cannot lead; {unchanged}."),
+                StatusCode.FailedPrecondition,
+                $"{target} does not vote, so that it cannot lead; {unchanged}. Name another node."),
             MoveResult.Behind => Refusal(
                 StatusCode.FailedPrecondition,
-                $"{target} is so far behind that it needs a snapshot of {name} first; {unchanged}."),
+                $"{target} is so far behind that it needs a snapshot of {name} first; {unchanged}. It gets one by "
+                    + $"itself. {OrAnother}"),
             MoveResult.Stalled => Refusal(
-                StatusCode.FailedPrecondition, $"The disk of node {asked.Target} stands still; {unchanged}."),
+                StatusCode.FailedPrecondition,
+                $"The disk of node {asked.Target} stands still; {unchanged}. {OrAnother}"),
             MoveResult.Paused => Refusal(
                 StatusCode.FailedPrecondition,
-                $"{target} stood still a moment ago and may do so again; {unchanged}. Try again in a few seconds."),
+                $"{target} stood still a moment ago and may do so again; {unchanged}. {OrAnother}"),
             MoveResult.Silent => Refusal(
-                StatusCode.FailedPrecondition, $"{target} does not answer; {unchanged}."),
+                StatusCode.FailedPrecondition,
+                $"{target} does not answer; {unchanged}. Start it, or name another node."),
             _ => Refusal(
                 StatusCode.Aborted,
-                $"{target} did not take the leadership of {name} within an election timeout; {unchanged}."),
+                $"{target} did not take the leadership of {name} within an election timeout; {unchanged}. {OrAnother}"),
         };
     }
 

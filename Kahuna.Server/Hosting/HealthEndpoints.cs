@@ -1,3 +1,5 @@
+using Kahuna.Server.Hosting.Page;
+
 namespace Kahuna.Server.Hosting;
 
 /// <summary>
@@ -24,10 +26,13 @@ internal static class HealthEndpoints
     private static Task Answer(HttpContext context, int status, string text)
     {
         context.Response.StatusCode = status;
-        context.Response.ContentType = "text/plain; charset=utf-8";
         context.Response.Headers.CacheControl = "no-store";
-        return HttpMethods.IsHead(context.Request.Method)
-            ? Task.CompletedTask
-            : context.Response.WriteAsync(text + "\n", context.RequestAborted);
+        if (HttpMethods.IsHead(context.Request.Method))
+        {
+            context.Response.ContentType = "text/plain; charset=utf-8";
+            return Task.CompletedTask;
+        }
+
+        return PatientAnswer.SendLineAsync(context, text);
     }
 }

@@ -9,16 +9,8 @@ namespace Kahuna.Server.Hosting;
 /// <param name="page">Makes the page.</param>
 internal sealed class MetricsEndpoint(MetricsPage page)
 {
-    /// <summary>
-    /// Callers that may be taking a page at a time. A page of a large cluster has a megabyte, and each caller that
-    /// does not read may keep one that others no longer need.
-    /// </summary>
-    private const int CallersMax = 32;
-
     /// <summary>How long a caller waits for a page.</summary>
     private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(30);
-
-    private int _callers;
 
     /// <summary>Adds it.</summary>
     public void Map(IEndpointRouteBuilder app) => app.MapGet("/metrics", AnswerAsync);
@@ -27,12 +19,6 @@ internal sealed class MetricsEndpoint(MetricsPage page)
     {
         try
         {
-            if (Interlocked.Increment(ref _callers) > CallersMax)
-            {
-                await RefuseAsync(context, "Too many callers read the metrics now; try again later.");
-                return;
-            }
-
             byte[] text = await page.ReadAsync().WaitAsync(s_patience, context.RequestAborted);
             context.Response.ContentType = MetricsPage.ContentType;
             await PatientAnswer.SendAsync(context, text);
@@ -49,16 +35,11 @@ internal sealed class MetricsEndpoint(MetricsPage page)
         {
             // The caller has disconnected.
         }
-        finally
-        {
-            Interlocked.Decrement(ref _callers);
-        }
     }
 
     private static Task RefuseAsync(HttpContext context, string sentence)
     {
         context.Response.StatusCode = StatusCodes.Status503ServiceUnavailable;
-        context.Response.ContentType = "text/plain; charset=utf-8";
-        return context.Response.WriteAsync(sentence + "\n", context.RequestAborted);
+        return PatientAnswer.SendLineAsync(context, sentence);
     }
 }

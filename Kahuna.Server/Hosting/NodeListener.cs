@@ -18,6 +18,7 @@ namespace Kahuna.Server.Hosting;
 internal sealed class NodeListener(IReadOnlyList<Uri> addresses, TlsSource tls, ClientCertificates certificates)
 {
     private readonly ConnectionMemoryTrimmer _connections = new(ProcessMemory.Trim);
+    private readonly UnreadConnections _unread = new(UnreadConnections.Patience);
     private readonly NodeRateLimiter _rateLimiter = new(TimeProvider.System);
 
     /// <summary>Open connections.</summary>
@@ -32,6 +33,7 @@ internal sealed class NodeListener(IReadOnlyList<Uri> addresses, TlsSource tls, 
             kestrel.Listen(endPoint, listen =>
             {
                 listen.Use(_connections.Middleware);
+                listen.Use(_unread.Middleware);
                 listen.Use(_rateLimiter.Middleware);
                 listen.Use(ConnectionCaller.Middleware);
                 listen.UseKahunaTls(tls, certificates);

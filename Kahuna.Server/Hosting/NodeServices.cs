@@ -7,6 +7,7 @@ using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.Json;
 using Kahuna.Server.Api.Protos;
 using Kahuna.Server.Hosting.Options;
+using Kahuna.Server.Hosting.Page;
 using Microsoft.Extensions.Logging.Abstractions;
 using ServiceDescriptor = Google.Protobuf.Reflection.ServiceDescriptor;
 
@@ -123,7 +124,7 @@ internal static class NodeServices
         app.MapGet("/openapi.json", http =>
         {
             http.Response.ContentType = "application/json; charset=utf-8";
-            return http.Response.Body.WriteAsync(document.Value).AsTask();
+            return PatientAnswer.SendAsync(http, document.Value);
         });
     }
 }

@@ -43,6 +43,7 @@ internal static class ServerProcess
                 $"kahuna-server {ProductVersion.Text}: node {options.NodeId}, "
                     + $"{options.Advertise.GetLeftPart(UriPartial.Authority)}, data in {options.DataDirectory}");
             ProcessEnd.Prepare();
+            EnsureHome();
             AppDomain.CurrentDomain.UnhandledException += static (_, unhandled) => s_withoutLog.Raise(
                 "a thread", (Exception)unhandled.ExceptionObject);
             Task warmed = Task.Run(NodeServices.Warm);
@@ -68,6 +69,19 @@ internal static class ServerProcess
         Exception reason = await node.Fatal.ConfigureAwait(false);
         Console.Error.WriteLine("kahuna-server: the node stops: " + reason.Message);
         return 1;
+    }
+
+    /// <summary>
+    /// .NET looks for the user's certificates below its home directory, and throws if the user has none: one by number
+    /// alone, without HOME. The root directory, which it takes in other places then, has no such certificates.
+    /// </summary>
+    private static void EnsureHome()
+    {
+        if (!OperatingSystem.IsWindows() && string.IsNullOrEmpty(Environment.GetEnvironmentVariable("HOME")))
+        {
+            Environment.SetEnvironmentVariable("HOME", Environment.GetFolderPath(
+                Environment.SpecialFolder.UserProfile, Environment.SpecialFolderOption.DoNotVerify));
+        }
     }
 
     /// <summary>

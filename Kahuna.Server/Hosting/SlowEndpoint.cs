@@ -30,9 +30,7 @@ internal static class SlowEndpoint
                 || limit is < 1 or > SlowLog.Kept))
         {
             response.StatusCode = StatusCodes.Status400BadRequest;
-            response.ContentType = "text/plain; charset=utf-8";
-            return response.WriteAsync(
-                $"'limit' must be a number from 1 to {SlowLog.Kept}.\n", context.RequestAborted);
+            return PatientAnswer.SendLineAsync(context, $"'limit' must be a number from 1 to {SlowLog.Kept}.");
         }
 
         response.ContentType = "application/json";

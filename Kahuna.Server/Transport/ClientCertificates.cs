@@ -15,7 +15,8 @@ internal sealed class ClientCertificates
 {
     /// <summary>
     /// The authorities of users, asked for each connection. Null: a certificate that is not a node's proves nothing,
-    /// and its client connects as one without. Else the handshake fails unless one of them, or of the nodes, issued it.
+    /// and its client is served as one without. Else requests are refused unless one of them, or of the nodes, issued
+    /// it.
     /// </summary>
     public Func<X509Certificate2Collection>? UserAuthorities { get; init; }
 
@@ -50,7 +51,9 @@ internal sealed class ClientCertificates
             bool isNode = NodeHosts.Any(host => PeerCertificate.IsFor(shown, host))
                 && (users is null ? isTrusted : IsUnder(shown, chain, own));
             connection.Features.Set(new ShownCertificate(isNode, isUser));
-            return isUser || isNode || users is null;
+
+            // Requests are refused, with a sentence; .NET cannot say in the handshake why it ends.
+            return true;
         };
     }
 

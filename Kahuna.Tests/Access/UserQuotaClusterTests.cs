@@ -156,7 +156,8 @@ public sealed class UserQuotaClusterTests(AccessCluster cluster)
 
     private async Task UsesAsync(string user, UserUsage expected)
     {
-        await Wait.UntilAsync(() => cluster.Embedded.Nodes.All(node => Usage(node, user) == expected));
+        await Wait.UntilAsync(
+            () => Task.FromResult(cluster.Embedded.Nodes.All(node => Usage(node, user) == expected)), LastNet.Minute);
 
         // A node relies on a sum for a millisecond.
         await Task.Delay(20);

@@ -50,6 +50,26 @@ public sealed class ClusterViewTests
         Assert.Equal(0, told);
     }
 
+    [Fact]
+    public void A_change_of_leaders_is_counted_once_when_another_node_leads()
+    {
+        void Leads(NodeId leader, ulong term, long changes)
+        {
+            ((ILeadershipSink)_view).LeadershipChanged(
+                0, s_follower with { Leader = leader, Term = new Term(term), Serving = !leader.IsNone });
+            Assert.Equal(changes, _view.LeaderChanges(0));
+        }
+
+        Leads(s_two, 3, 0);
+        Leads(s_two, 3, 0);
+        Leads(NodeId.None, 4, 0);
+        Leads(s_two, 5, 0);
+        Leads(NodeId.None, 6, 0);
+        Leads(s_one, 6, 1);
+        Leads(s_one, 7, 1);
+        Leads(s_two, 8, 2);
+    }
+
     private void Change(PartitionStatus status, bool isRoute)
     {
         (int all, int routes) = (_all, _routes);

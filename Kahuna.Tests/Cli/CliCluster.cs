@@ -64,7 +64,7 @@ public sealed class CliCluster : IAsyncLifetime
     internal CliTool Tool(string? user = "root")
     {
         CliTool tool = new() { Variables = { ["KAHUNA_ENDPOINTS"] = Endpoints } };
-        tool.Variables["KAHUNA_CONFIG"] = _directory.File($"{Guid.NewGuid():N}.json", "{}");
+        tool.Variables["KAHUNA_CONTEXTS"] = _directory.File($"{Guid.NewGuid():N}.json", "{}");
         if (user is not null)
         {
             tool.Variables["KAHUNA_USER"] = user;

@@ -19,6 +19,12 @@ internal sealed class CliTool
     /// <summary>Standard output is a terminal.</summary>
     public bool IsTerminal { get; init; }
 
+    /// <summary>Where a person types lines; null: there is no terminal.</summary>
+    public ITerminal? Terminal { get; init; }
+
+    /// <summary>What Ctrl+C ends.</summary>
+    public Interrupts Interrupts { get; } = new();
+
     /// <summary>Runs one command line to its end.</summary>
     public Task<CliResult> RunAsync(params string[] words) => RunAsync(words, "", default);
 
@@ -49,7 +55,11 @@ internal sealed class CliTool
     public CliEnvironment Around(byte[] input, Stream output, TextWriter error) => new(
         new CliStreams(new MemoryStream(input), output, error) { IsOutputTerminal = IsTerminal },
         Variables.GetValueOrDefault,
-        new Person(Typed));
+        new Person(Typed))
+    {
+        Terminal = Terminal,
+        Interrupts = Interrupts,
+    };
 
     /// <summary>Only its owner can read a file; where a system has no such modes, nothing is asked.</summary>
     public static bool IsForItsOwner(string path) =>

@@ -67,7 +67,7 @@ public sealed class ContextTests : IDisposable
     [InlineData("{\"contexts\": {\"a\": {\"password\": \"x\"}}}")]
     public async Task A_damaged_file_is_told(string content)
     {
-        _tool.Variables["KAHUNA_CONFIG"] = _directory.File("damaged.json", content);
+        _tool.Variables["KAHUNA_CONTEXTS"] = _directory.File("damaged.json", content);
         (await _tool.RunAsync("context", "list")).Ended(ExitCode.Usage).Tells("damaged");
     }
 
@@ -80,7 +80,7 @@ public sealed class ContextTests : IDisposable
             file.SetLength(1L << 32);
         }
 
-        _tool.Variables["KAHUNA_CONFIG"] = path;
+        _tool.Variables["KAHUNA_CONTEXTS"] = path;
         (await _tool.RunAsync("context", "list")).Ended(ExitCode.Usage).Tells("larger");
     }
 

@@ -48,7 +48,7 @@ public sealed class LockCommandTests(CliCluster cluster) : IDisposable
         Assert.True(long.Parse(await File.ReadAllTextAsync(file), CultureInfo.InvariantCulture) > 0);
         (await _tool.RunAsync("lock", "get", "l/run")).Ended(ExitCode.NotThere);
         (await _tool.RunAsync("lock", "run", "l/run", "--", "/no/such/program")).Ended(ExitCode.Usage)
-            .Tells("cannot be started");
+            .Tells("There is no program '/no/such/program'");
         (await _tool.RunAsync("lock", "run", "l/run", "ls", "-la")).Ended(ExitCode.Usage);
     }
 

@@ -1,4 +1,3 @@
-using System.Text;
 using Kahuna.Cli.Errors;
 using Kahuna.Cli.Shell;
 using Kahuna.Cli.Terminal;
@@ -71,7 +70,7 @@ public sealed class ShellTests : IDisposable
     [Fact]
     public async Task Lines_of_standard_input_are_carried_out_until_one_fails()
     {
-        CliTool tool = new() { Variables = { ["KAHUNA_CONFIG"] = Path.Combine(_directory.Path, "contexts.json") } };
+        CliTool tool = new() { Variables = { ["KAHUNA_CONTEXTS"] = Path.Combine(_directory.Path, "contexts.json") } };
         const string Lines = "context add shop -c https://a:8082\ngte x\ncontext list\nexit\nnonsense";
         CliResult all = await tool.RunAsync(["shell"], Lines, default);
         Assert.Equal(ExitCode.Done, all.ExitCode);
@@ -95,39 +94,5 @@ public sealed class ShellTests : IDisposable
     private sealed class NoWords : IWordCompletion
     {
         public Task<WordChoice> CompleteAsync(string line, CancellationToken ct) => Task.FromResult(WordChoice.None);
-    }
-
-    /// <summary>Keys from a text, in which names of keys stand in angle brackets; Enter follows.</summary>
-    private sealed class FakeTerminal(string keys) : ITerminal
-    {
-        private readonly StringBuilder _screen = new();
-        private int _at;
-
-        public int Width => 40;
-
-        public string Screen => _screen.ToString();
-
-        public ValueTask<TerminalKey?> ReadKeyAsync(CancellationToken ct)
-        {
-            if (_at == keys.Length)
-            {
-                return ValueTask.FromResult<TerminalKey?>(new TerminalKey(TerminalKeyKind.Enter));
-            }
-
-            if (keys[_at] == '<')
-            {
-                int end = keys.IndexOf('>', _at);
-                string name = keys[(_at + 1)..end];
-                _at = end + 1;
-                return ValueTask.FromResult<TerminalKey?>(new TerminalKey(Enum.Parse<TerminalKeyKind>(name)));
-            }
-
-            int next = keys.IndexOf('<', _at);
-            string text = keys[_at..(next < 0 ? keys.Length : next)];
-            _at += text.Length;
-            return ValueTask.FromResult<TerminalKey?>(new TerminalKey(TerminalKeyKind.Text, text));
-        }
-
-        public void Write(string text) => _screen.Append(text);
     }
 }

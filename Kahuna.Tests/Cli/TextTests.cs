@@ -1,4 +1,5 @@
 using System.Text;
+using Kahuna.Cli.Results;
 using Kahuna.Cli.Terminal;
 
 namespace Kahuna.Tests.Cli;
@@ -19,6 +20,10 @@ public sealed class TextTests
         // What is shown can be pasted back.
         Assert.Equal(Encoding.UTF8.GetBytes(text), Assert.Single(QuotedWords.Of($"\"{shown}\"")));
     }
+
+    [Fact]
+    public void An_empty_list_is_shown_as_nothing_else_is() =>
+        Assert.Equal(("-", "-"), (RecordText.Of(Array.Empty<object>()), RecordText.Of(null)));
 
     [Fact]
     public void Bytes_that_are_no_text_are_escaped_one_by_one()

@@ -5,7 +5,7 @@ namespace Kahuna.Tests.Cli;
 /// <summary>Command lines that cannot be used, or need no cluster.</summary>
 public sealed class UsageTests
 {
-    private readonly CliTool _tool = new() { Variables = { ["KAHUNA_CONFIG"] = "/no/such/directory/contexts.json" } };
+    private readonly CliTool _tool = new() { Variables = { ["KAHUNA_CONTEXTS"] = "/no/such/directory/contexts.json" } };
 
     [Theory]
     [InlineData("gte x", "Did you mean 'get'?")]
@@ -14,7 +14,8 @@ public sealed class UsageTests
     [InlineData("lock", "needs one of: acquire, extend")]
     [InlineData("get", "'key'")]
     [InlineData("get x --ouptut json", "Did you mean --output?")]
-    [InlineData("get x --output yaml", "'yaml'")]
+    [InlineData("get x --output yaml", "--output: 'yaml' is none of table, json, jsonl.")]
+    [InlineData("watch a --scope planet", "--scope: 'planet' is none of prefix, key, bucket.")]
     [InlineData("set x --vlaue-file y", "Did you mean --value-file?")]
     [InlineData("get --ttl", "behind '--'")]
     [InlineData("set a b c", "one word too many")]
@@ -37,7 +38,8 @@ public sealed class UsageTests
     [InlineData("get a --user x", "there is no terminal to ask at")]
     [InlineData("get a --context nowhere", "There is no context 'nowhere'")]
     [InlineData("get a --trusted-ca /no/such/file --timeout 1s", "/no/such/file")]
-    [InlineData("completion tcsh", "'tcsh'")]
+    [InlineData("get a --trusted-ca /dev/null", "--trusted-ca: '/dev/null' holds no certificate")]
+    [InlineData("completion tcsh", "shell: 'tcsh' is none of bash, ")]
     [InlineData("del a --prefix --if-revision 1", "--prefix takes no conditions")]
     [InlineData("lock release a", "'--owner'")]
     public async Task A_wrong_command_line_is_told_in_one_line(string line, string expected)

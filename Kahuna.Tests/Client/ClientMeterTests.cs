@@ -78,8 +78,26 @@ public sealed class ClientMeterTests
         FakeCluster cluster = new();
         await using KahunaClient client = await cluster.ConnectedAsync();
         cluster[1].Answer = static _ => FakeReply.Applied();
-        await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
-        await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
+        await client.KeyValues.SetAsync("k", "v").AsTask().WaitAsync(LastNet.Minute);
+        await client.KeyValues.SetAsync("k", "v").AsTask().WaitAsync(LastNet.Minute);
+    }
+
+    [Fact]
+    public void A_listener_that_throws_when_it_is_told_of_an_instrument_leaves_the_others()
+    {
+        using Meter meter = new("Kahuna.Client.Test");
+        using MeterListener listener = new();
+        listener.InstrumentPublished = static (instrument, _) =>
+        {
+            if (instrument is { Meter.Name: "Kahuna.Client.Test", Name: "thrown" })
+            {
+                throw new InvalidOperationException("no");
+            }
+        };
+        listener.Start();
+
+        Assert.Null(ClientMeter.TryMake(() => meter.CreateCounter<long>("thrown")));
+        Assert.NotNull(ClientMeter.TryMake(() => meter.CreateCounter<long>("other")));
     }
 
     private sealed class Recorder : IDisposable

@@ -8,9 +8,12 @@ internal static class Wait
 
     public static Task UntilAsync(Func<bool> condition) => UntilAsync(() => Task.FromResult(condition()));
 
-    public static async Task UntilAsync(Func<Task<bool>> condition)
+    public static Task UntilAsync(Func<Task<bool>> condition) => UntilAsync(condition, Longest);
+
+    /// <summary>As above, with another limit than <see cref="Longest"/>.</summary>
+    public static async Task UntilAsync(Func<Task<bool>> condition, TimeSpan longest)
     {
-        using CancellationTokenSource limit = new(Longest);
+        using CancellationTokenSource limit = new(longest);
         while (!await condition())
         {
             limit.Token.ThrowIfCancellationRequested();

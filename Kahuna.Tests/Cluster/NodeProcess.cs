@@ -42,6 +42,9 @@ internal sealed class NodeProcess(
     /// </summary>
     public bool CanBeDeaf { get; set; }
 
+    /// <summary>Further variables of the environment of the next starts.</summary>
+    public Dictionary<string, string> Variables { get; } = [];
+
     /// <summary>Limit of file descriptors for the next start; null leaves it as it is.</summary>
     public int? Descriptors { get; set; }
 
@@ -99,6 +102,11 @@ internal sealed class NodeProcess(
         if (HeapBytesMax is { } heap)
         {
             start.Environment["DOTNET_GCHeapHardLimit"] = heap.ToString("x", CultureInfo.InvariantCulture);
+        }
+
+        foreach ((string name, string value) in Variables)
+        {
+            start.Environment[name] = value;
         }
 
         _process = Process.Start(start)!;

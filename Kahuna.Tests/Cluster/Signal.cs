@@ -5,6 +5,7 @@ namespace Kahuna.Tests.Cluster;
 /// <summary>Signals of POSIX that .NET has no call for. Stateless.</summary>
 internal static partial class Signal
 {
+    public const int Interrupt = 2;
     public const int Terminate = 15;
     public const int Continue = 18;
     public const int Stop = 19;

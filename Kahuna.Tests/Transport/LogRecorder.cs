@@ -41,9 +41,12 @@ internal sealed class LogRecorder : ILoggerFactory, ILogger
 
     public int Count(string part) => Lines.Count(line => line.Contains(part, StringComparison.Ordinal));
 
-    public async Task WaitFor(string part)
+    public Task WaitFor(string part) => WaitFor(part, LastNet.Span);
+
+    /// <summary>As above, with another limit than the last net.</summary>
+    public async Task WaitFor(string part, TimeSpan longest)
     {
-        using CancellationTokenSource limit = new(LastNet.Span);
+        using CancellationTokenSource limit = new(longest);
         while (Count(part) == 0)
         {
             Assert.False(limit.IsCancellationRequested, $"No line with '{part}' in:\n{string.Join('\n', Lines)}");

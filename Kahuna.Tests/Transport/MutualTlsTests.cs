@@ -167,8 +167,8 @@ public sealed class MutualTlsTests
         await using TestNode two = await TestNode.StartAsync(
             TestNode.Options(2, dialler, one.Address) with { TlsMode = mode });
 
-        await one.Log.WaitFor(reason);
-        await two.Log.WaitFor("it does not accept this node's certificate, or got none");
+        await one.Log.WaitFor(reason, LastNet.Minute);
+        await two.Log.WaitFor("it does not accept this node's certificate, or got none", LastNet.Minute);
         Assert.Empty(one.Frames.Changes);
         Assert.Empty(two.Frames.Changes);
     }

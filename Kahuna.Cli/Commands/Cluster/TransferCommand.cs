@@ -26,7 +26,7 @@ internal static class TransferCommand
         };
         Option<long?> to = Given.Number("--to", "The node that is to lead", min: 1);
         Option<long?> from = Given.Number("--from", "All that this node leads, as before its maintenance", min: 1);
-        Option<bool> all = Given.Flag("--all", "Every group to the node that the cluster prefers");
+        Option<bool> all = Given.Flag("--all", "Every group to the node that --leaders of the nodes prefers");
         return new CliCommand(
             "transfer", "Move the leadership of partitions to other nodes; needs the right admin", async call =>
             {
@@ -100,7 +100,9 @@ internal static class TransferCommand
                 transfer = transfer with { To = null };
             }
             catch (KahunaException refusal) when (
-                refusal.Code is KahunaErrorCode.FailedPrecondition or KahunaErrorCode.ChangeConflict)
+                refusal.Outcome == OperationOutcome.DidNotHappen
+                    && refusal.Code is KahunaErrorCode.FailedPrecondition or KahunaErrorCode.ChangeConflict
+                        or KahunaErrorCode.Unavailable)
             {
                 return (null, refusal.Message);
             }

@@ -51,8 +51,26 @@ internal static class Given
     public static Option<string> Choice(string name, string description, params string[] words)
     {
         Option<string> option = Text(name, string.Join('|', words), description);
-        option.AcceptOnlyFromAmong(words);
+        option.CompletionSources.Add(words);
+        option.Validators.Add(result => RequireOneOf(result, name, words));
         return option;
+    }
+
+    /// <summary>An argument that is one of some words.</summary>
+    public static Argument<string> ChoiceArgument(string name, string description, params string[] words)
+    {
+        Argument<string> argument = new(name) { Description = description };
+        argument.CompletionSources.Add(words);
+        argument.Validators.Add(result => RequireOneOf(result, name, words));
+        return argument;
+    }
+
+    private static void RequireOneOf(SymbolResult result, string name, string[] words)
+    {
+        if (result.Tokens.Select(static token => token.Value).Except(words).FirstOrDefault() is { } other)
+        {
+            result.AddError($"{name}: '{other}' is none of {string.Join(", ", words)}.");
+        }
     }
 
     private static long? Number(ArgumentResult result, string name, long min)

@@ -12,6 +12,9 @@ internal sealed partial class ChildProcess : IDisposable
 {
     private const int SigTerm = 15;
 
+    /// <summary>ENOENT, and ERROR_FILE_NOT_FOUND of Windows.</summary>
+    private const int NoEntry = 2;
+
     private readonly Process _process;
 
     private ChildProcess(Process process) => _process = process;
@@ -31,6 +34,10 @@ internal sealed partial class ChildProcess : IDisposable
         try
         {
             return new ChildProcess(Process.Start(start)!);
+        }
+        catch (Win32Exception failure) when (failure.NativeErrorCode == NoEntry)
+        {
+            throw new CliException($"There is no program '{words[0]}'.");
         }
         catch (Exception failure) when (failure is Win32Exception or InvalidOperationException)
         {

@@ -23,6 +23,10 @@ internal sealed class Authenticator(AccessState access, NodeCredential credentia
     private const string Several =
         "The request says in several ways who makes it; use one of password, token and client certificate.";
 
+    private const string OtherCertificate =
+        "The client certificate is not one that this node accepts: an authority of --auth-client-ca must have issued "
+            + "it, for clients, and it must be valid now.";
+
     private const string NoNode =
         "The proof of a node is not one of this cluster, or it comes without the certificate of a node, which this "
             + "node demands (--peer-tls mutual).";
@@ -55,6 +59,13 @@ internal sealed class Authenticator(AccessState access, NodeCredential credentia
         StringValues header = http.Request.Headers.Authorization;
         // A browser shows its certificate also for who has signed in to the page in another way.
         bool isTyped = header.Count > 0 && http.Request.Headers.ContainsKey(SignInRefusals.PageHeader);
+        if (Certificates is not null && !isTyped
+            && http.Features.Get<ShownCertificate>() is { IsUser: false, IsNode: false })
+        {
+            return new(SignInRefusal.Unauthenticated(
+                OtherCertificate, http.Connection.ClientCertificate?.Subject ?? ""));
+        }
+
         X509Certificate2? certificate = Certificates is null || isTyped || !IsOfUser(http, node)
             ? null : http.Connection.ClientCertificate;
         int ways = (node.Count > 0 ? 1 : 0) + (header.Count > 0 ? 1 : 0) + (certificate is null ? 0 : 1);

@@ -7,7 +7,7 @@ namespace Kahuna.Server.Api.Access;
 
 /// <summary>
 /// Finds the user of a client certificate. That an authority of <c>--auth-client-ca</c> issued it, for clients and for
-/// now, was checked by the TLS handshake, which fails otherwise. Stateless; any thread.
+/// now, was checked in the TLS handshake, and the <see cref="Authenticator"/> refuses others. Stateless; any thread.
 /// </summary>
 /// <param name="access">The users.</param>
 internal sealed class CertificateSignIn(AccessState access)

@@ -33,43 +33,40 @@ internal sealed class NodeMeter : IDisposable
     public int? SeriesOf(Instrument instrument) => _series.TryGetValue(instrument, out int series) ? series : null;
 
     /// <summary>Adds a number that only grows.</summary>
-    public void Counter(in MetricName name, Func<long> read) =>
-        _series.Add(_meter.CreateObservableCounter(name.Name, read, name.Unit, name.Text), 1);
+    public void Counter(MetricName name, Func<long> read) =>
+        Add(1, () => _meter.CreateObservableCounter(name.Name, read, name.Unit, name.Text));
 
     /// <summary>Adds numbers that only grow.</summary>
     /// <param name="name">What they are.</param>
     /// <param name="series">The most of them.</param>
     /// <param name="read">Reads them.</param>
-    public void Counter(in MetricName name, int series, Func<IEnumerable<Measurement<long>>> read) =>
-        _series.Add(_meter.CreateObservableCounter(name.Name, read, name.Unit, name.Text), series);
+    public void Counter(MetricName name, int series, Func<IEnumerable<Measurement<long>>> read) =>
+        Add(series, () => _meter.CreateObservableCounter(name.Name, read, name.Unit, name.Text));
 
     /// <summary>Adds a number that grows and falls.</summary>
-    public void Gauge(in MetricName name, Func<long> read) =>
-        _series.Add(_meter.CreateObservableGauge(name.Name, read, name.Unit, name.Text), 1);
+    public void Gauge(MetricName name, Func<long> read) =>
+        Add(1, () => _meter.CreateObservableGauge(name.Name, read, name.Unit, name.Text));
 
     /// <summary>Adds a time in seconds.</summary>
-    public void Gauge(in MetricName name, Func<double> read) =>
-        _series.Add(_meter.CreateObservableGauge(name.Name, read, name.Unit, name.Text), 1);
+    public void Gauge(MetricName name, Func<double> read) =>
+        Add(1, () => _meter.CreateObservableGauge(name.Name, read, name.Unit, name.Text));
 
-    /// <inheritdoc cref="Counter(in MetricName, int, Func{IEnumerable{Measurement{long}}})"/>
-    public void Gauge(in MetricName name, int series, Func<IEnumerable<Measurement<long>>> read) =>
-        _series.Add(_meter.CreateObservableGauge(name.Name, read, name.Unit, name.Text), series);
+    /// <inheritdoc cref="Counter(MetricName, int, Func{IEnumerable{Measurement{long}}})"/>
+    public void Gauge(MetricName name, int series, Func<IEnumerable<Measurement<long>>> read) =>
+        Add(series, () => _meter.CreateObservableGauge(name.Name, read, name.Unit, name.Text));
 
     /// <summary>Adds durations.</summary>
     /// <param name="name">What they are; without a unit, which is the second.</param>
     /// <param name="series">The most combinations of labels.</param>
     /// <param name="read">Reads them.</param>
-    public void Histogram(in MetricName name, int series, Func<IEnumerable<HistogramSeries>> read)
+    public void Histogram(MetricName name, int series, Func<IEnumerable<HistogramSeries>> read)
     {
         HistogramSource source = new(name.Name, name.Text, read);
         _histograms.Add(source);
-        _series.Add(
-            _histogramMeter.CreateObservableCounter(
-                name.Name + ".bucket", source.Buckets, null, name.Text + " Of at most 'le' seconds."),
-            series * (DurationHistogram.Bounds + 1));
-        _series.Add(
-            _histogramMeter.CreateObservableCounter(name.Name + ".sum", source.Sums, "s", name.Text + " Their sum."),
-            series);
+        Add(series * (DurationHistogram.Bounds + 1), () => _histogramMeter.CreateObservableCounter(
+            name.Name + ".bucket", source.Buckets, null, name.Text + " Of at most 'le' seconds."));
+        Add(series, () => _histogramMeter.CreateObservableCounter(
+            name.Name + ".sum", source.Sums, "s", name.Text + " Their sum."));
     }
 
     /// <inheritdoc/>
@@ -77,6 +74,22 @@ internal sealed class NodeMeter : IDisposable
     {
         _meter.Dispose();
         _histogramMeter.Dispose();
+    }
+
+    /// <summary>
+    /// Adds an instrument. If a listener of the process fails when it is told of it, the instrument is missing, but
+    /// the node starts.
+    /// </summary>
+    private void Add(int series, Func<Instrument> make)
+    {
+        try
+        {
+            _series.Add(make(), series);
+        }
+        catch (Exception error) when (error is not OutOfMemoryException)
+        {
+            // The others are told of.
+        }
     }
 }
 

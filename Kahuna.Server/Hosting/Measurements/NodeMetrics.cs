@@ -29,11 +29,12 @@ internal sealed class NodeMetrics : IAsyncDisposable
             new("kahuna.traces.lost", "Traced operations of which no activity was made.", "{operation}"),
             () => node.Traces?.Lost ?? 0);
         Page = new MetricsPage(_meter, node.View.Identity, services, TimeProvider.System);
+        OtlpTarget target = new(options.OtlpEndpoint);
         _export = options.Exports
-            ? OtlpExport.Start(_meter, node.View.Identity, options.OtlpEndpoint, exportFailed)
+            ? OtlpExport.Start(_meter, node.View.Identity, target, exportFailed)
             : null;
         _traces = options.Exports && node.Traces is { } traces
-            ? OtlpTraces.Start(traces.Server.Source, node.View.Identity, options.OtlpEndpoint) : null;
+            ? OtlpTraces.Start(traces.Server.Source, node.View.Identity, target) : null;
     }
 
     /// <summary>The page <c>/metrics</c>.</summary>

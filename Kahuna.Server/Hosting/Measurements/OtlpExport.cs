@@ -1,5 +1,4 @@
 using Kahuna.Server.Cluster;
-using OpenTelemetry.Exporter;
 using OpenTelemetry.Metrics;
 
 namespace Kahuna.Server.Hosting.Measurements;
@@ -26,21 +25,22 @@ internal sealed class OtlpExport : IAsyncDisposable
     /// <summary>Begins to send.</summary>
     /// <param name="meter">The instruments.</param>
     /// <param name="identity">The node.</param>
-    /// <param name="endpoint">The receiver; null: as the variables say.</param>
+    /// <param name="target">The receiver.</param>
     /// <param name="failed">Gets the reason when the receiver fails, at most once a minute.</param>
     public static OtlpExport Start(
-        NodeMeter meter, ClusterIdentity identity, Uri? endpoint, Action<string> failed)
+        NodeMeter meter, ClusterIdentity identity, OtlpTarget target, Action<string> failed)
     {
-        OtlpFailures failures = new(failed, TimeProvider.System);
+        OtlpFailures failures = new(failed, target.Time);
         MeterProvider provider = MeterProviders.Begin(meter, identity)
             .AddMeter(NodeMeter.Name)
             .AddMeter(NodeMeter.HistogramsName)
             .AddMeter(MeterProviders.RuntimeMeter)
-            .AddOtlpExporter(options =>
+            .AddOtlpExporter((options, reader) =>
             {
-                if (endpoint is not null)
+                target.Apply(options, "v1/metrics");
+                if (target.PauseMs is { } pause)
                 {
-                    options.Endpoint = Target(endpoint, options.Protocol, "/v1/metrics");
+                    reader.PeriodicExportingMetricReaderOptions.ExportIntervalMilliseconds = pause;
                 }
             })
             .Build();
@@ -57,10 +57,4 @@ internal sealed class OtlpExport : IAsyncDisposable
         }).ConfigureAwait(false);
         _failures.Dispose();
     }
-
-    /// <summary>Over HTTP, each signal has a path of its own; an address without a path gets it.</summary>
-    internal static Uri Target(Uri endpoint, OtlpExportProtocol protocol, string path) =>
-        protocol == OtlpExportProtocol.HttpProtobuf && endpoint.AbsolutePath == "/"
-            ? new Uri(endpoint, path)
-            : endpoint;
 }

@@ -23,14 +23,11 @@ internal sealed class OtlpTraces : IAsyncDisposable
     /// <summary>Begins to send.</summary>
     /// <param name="source">Whose activities are sent.</param>
     /// <param name="identity">The node.</param>
-    /// <param name="endpoint">The receiver; null: as the variables of OpenTelemetry say.</param>
-    public static OtlpTraces Start(ActivitySource source, ClusterIdentity identity, Uri? endpoint)
+    /// <param name="target">The receiver.</param>
+    public static OtlpTraces Start(ActivitySource source, ClusterIdentity identity, OtlpTarget target)
     {
         OtlpExporterOptions options = new();
-        if (endpoint is not null)
-        {
-            options.Endpoint = OtlpExport.Target(endpoint, options.Protocol, "/v1/traces");
-        }
+        target.Apply(options, "v1/traces");
 
         return new OtlpTraces(Sdk.CreateTracerProviderBuilder()
             .ConfigureResource(resource => MeterProviders.Describe(resource, identity))

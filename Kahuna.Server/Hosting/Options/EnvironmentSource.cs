@@ -5,6 +5,13 @@ namespace Kahuna.Server.Hosting.Options;
 /// <summary>Reads the options of the environment: <c>KAHUNA_…</c>. An empty variable counts as absent. Pure.</summary>
 internal static class EnvironmentSource
 {
+    /// <summary>Variables of the command line, which may be set where a node is started.</summary>
+    private static readonly string[] s_commandLine =
+    [
+        "KAHUNA_CONTEXTS", "KAHUNA_CONTEXT", "KAHUNA_ENDPOINTS", "KAHUNA_USER", "KAHUNA_PASSWORD_FILE",
+        "KAHUNA_TOKEN_FILE", "KAHUNA_COMPLETION_TIME", "KAHUNA_LOCK", "KAHUNA_FENCING_TOKEN",
+    ];
+
     /// <summary>Variables of the project's other programs and tests.</summary>
     private static readonly HashSet<string> s_others =
     [
@@ -14,6 +21,7 @@ internal static class EnvironmentSource
         "KAHUNA_CLUSTER_TIMEOUT",
         "KAHUNA_ROOT",
         "KAHUNA_UPDATE_GOLDEN",
+        .. s_commandLine,
     ];
 
     /// <summary>

@@ -1,4 +1,3 @@
-using System.Text;
 using Kahuna.Server.Api.Access;
 
 namespace Kahuna.Server.Hosting.Page;
@@ -55,10 +54,9 @@ internal static class PageEndpoints
     private static Task RefuseAsync(HttpContext http, int status, string sentence)
     {
         http.Response.StatusCode = status;
-        http.Response.ContentType = "text/plain; charset=utf-8";
         http.Response.Headers.CacheControl = "no-store";
         http.Response.Headers.XContentTypeOptions = "nosniff";
-        return PatientAnswer.SendAsync(http, Encoding.UTF8.GetBytes(sentence + "\n"));
+        return PatientAnswer.SendLineAsync(http, sentence);
     }
 
     private static Task SendJsonAsync(HttpContext http, byte[] answer)

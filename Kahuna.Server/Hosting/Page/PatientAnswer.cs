@@ -1,24 +1,32 @@
+using System.Text;
+
 namespace Kahuna.Server.Hosting.Page;
 
-/// <summary>Sends an answer of one piece to a caller that may be slow, but not for ever. Stateless.</summary>
+/// <summary>
+/// Sends an answer of one piece to a caller that may be slow, but not for ever: <see cref="AnswerRoom"/> has the
+/// limits. Stateless.
+/// </summary>
 internal static class PatientAnswer
 {
-    /// <summary>How long a caller may take to read the answer, as for calls.</summary>
-    private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(30);
-
     /// <summary>Sends the body of the answer.</summary>
     public static async Task SendAsync(HttpContext context, byte[] answer)
     {
-        using CancellationTokenSource patience = CancellationTokenSource.CreateLinkedTokenSource(
-            context.RequestAborted);
-        patience.CancelAfter(s_patience);
+        using AnswerRoom.Place place = AnswerRoom.Shared.Enter(answer.Length, context.RequestAborted);
         try
         {
-            await context.Response.Body.WriteAsync(answer, patience.Token);
+            await context.Response.Body.WriteAsync(answer, place.Token);
         }
         catch (OperationCanceledException)
         {
-            // The caller does not read or has disconnected; the web server has reset the response.
+            // The caller does not read or has disconnected. A part of the answer must not pass for all of it.
+            context.Abort();
         }
+    }
+
+    /// <summary>Sends a line of text as the body of the answer.</summary>
+    public static Task SendLineAsync(HttpContext context, string line)
+    {
+        context.Response.ContentType = "text/plain; charset=utf-8";
+        return SendAsync(context, Encoding.UTF8.GetBytes(line + "\n"));
     }
 }

@@ -77,17 +77,18 @@ public sealed class CertificateSignInTests : IAsyncLifetime
                 () => CallAsync(Issue("CN=bob, O=example", "ann.example", null)))).StatusCode);
 
     [Fact]
-    public async Task A_certificate_of_another_authority_does_not_connect()
+    public async Task A_certificate_of_another_authority_is_refused()
     {
         using X509Certificate2 other = Authority("CN=clients");
         RpcException error = await Assert.ThrowsAsync<RpcException>(
             () => CallAsync(Issue("CN=x", "ann.example", null, issuer: other)));
 
-        Assert.NotEqual(StatusCode.OK, error.StatusCode);
+        Assert.Equal(StatusCode.Unauthenticated, error.StatusCode);
+        Assert.Contains("an authority of --auth-client-ca", error.Status.Detail, StringComparison.Ordinal);
     }
 
     [Fact]
-    public async Task Neither_does_one_of_itself_one_for_servers_nor_one_that_has_expired()
+    public async Task So_is_one_of_itself_one_for_servers_and_one_that_has_expired()
     {
         using X509Certificate2 own = Authority("CN=ann.example");
         await Assert.ThrowsAsync<RpcException>(() => CallAsync(own));

@@ -58,8 +58,9 @@ public sealed class MetricsPageTests
         Assert.Equal(1, (await ReadAsync(cluster.Nodes[0])).Sum("kahuna_locks_held"));
         await first.DisposeAsync();
         await (await second.WaitAsync(Wait.Longest)).DisposeAsync();
-        await Wait.UntilAsync(async () =>
-            (await ReadAsync(cluster.Nodes[0])).Sum("kahuna_lock_wait_duration_seconds_count") == 1);
+        await Wait.UntilAsync(
+            async () => (await ReadAsync(cluster.Nodes[0])).Sum("kahuna_lock_wait_duration_seconds_count") == 1,
+            LastNet.Minute);
     }
 
     [Fact]

@@ -15,7 +15,10 @@ internal sealed partial class MetricsText
     /// <summary>The families, by name.</summary>
     public IReadOnlyDictionary<string, Family> Families => _families;
 
-    /// <summary>Parses a page; every line must be one of the format, and no series may occur twice.</summary>
+    /// <summary>
+    /// Parses a page. Every line must be one of the format, no series may occur twice, and the buckets of a histogram
+    /// must be those of one: each has all that is in those below, and the last has as many as were counted.
+    /// </summary>
     public static MetricsText Parse(string text)
     {
         MetricsText page = new();
@@ -41,6 +44,11 @@ internal sealed partial class MetricsText
             }
         }
 
+        foreach ((string name, Family histogram) in page._families.Where(static one => one.Value.Type == "histogram"))
+        {
+            Check(name, histogram);
+        }
+
         return page;
     }
 
@@ -50,6 +58,24 @@ internal sealed partial class MetricsText
             .Where(sample => sample.Name == name
                 && labels.All(label => sample.Labels.GetValueOrDefault(label.Label) == label.Value))
             .Sum(static sample => sample.Value);
+
+    private static void Check(string name, Family histogram)
+    {
+        foreach (IGrouping<string, Sampled> series in histogram.Samples.GroupBy(static sample => string.Join(
+            ',', sample.Labels.Where(static label => label.Key != "le").OrderBy(static label => label.Key))))
+        {
+            Sampled[] buckets = [.. series.Where(sample => sample.Name == name + "_bucket")];
+            Assert.Equal(buckets.OrderBy(static bucket => Bound(bucket)), buckets);
+            Assert.Equal(
+                buckets.Select(static bucket => bucket.Value).Order(), buckets.Select(static bucket => bucket.Value));
+            Assert.Equal(double.PositiveInfinity, Bound(buckets[^1]));
+            Assert.Equal(series.Single(sample => sample.Name == name + "_count").Value, buckets[^1].Value);
+        }
+    }
+
+    private static double Bound(Sampled bucket) => bucket.Labels["le"] == "+Inf"
+        ? double.PositiveInfinity
+        : double.Parse(bucket.Labels["le"], CultureInfo.InvariantCulture);
 
     [GeneratedRegex(@"^# TYPE (\S+) (\S+)$")]
     private static partial Regex Type();

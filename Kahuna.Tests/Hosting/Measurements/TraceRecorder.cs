@@ -66,13 +66,15 @@ internal sealed class TraceRecorder : IDisposable
     public async Task<Activity> NextAsync(string source, string name)
     {
         Activity? found = null;
-        await Wait.UntilAsync(() =>
-        {
-            Gather();
-            found = _seen.FirstOrDefault(activity =>
-                activity.Source.Name == source && activity.OperationName == name && !_given.Contains(activity));
-            return found is not null;
-        });
+        await Wait.UntilAsync(
+            () =>
+            {
+                Gather();
+                found = _seen.FirstOrDefault(activity =>
+                    activity.Source.Name == source && activity.OperationName == name && !_given.Contains(activity));
+                return Task.FromResult(found is not null);
+            },
+            LastNet.Minute);
         _given.Add(found!);
         return found!;
     }

@@ -1,13 +1,8 @@
 using System.Net;
 using System.Net.Security;
-using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using System.Text.Json.Nodes;
-using Kahuna.Server.Access;
 using Kahuna.Server.Api.Access;
-using Kahuna.Server.Hosting;
-using Kahuna.Server.Hosting.Options;
-using Kahuna.Server.State.Meta;
 using Kahuna.Tests.Access;
 using Kahuna.Tests.Client;
 
@@ -16,52 +11,16 @@ namespace Kahuna.Tests.Hosting.Page;
 /// <summary>What the page asks for, with the client certificate that a browser shows.</summary>
 public sealed class PageCertificateTests : IAsyncLifetime
 {
-    private const string ClientUse = "1.3.6.1.5.5.7.3.2";
+    private CertificateNode? _node;
 
-    private readonly TemporaryDirectory _directory = new();
-    private readonly ECDsa _authorityKey = ECDsa.Create(ECCurve.NamedCurves.nistP256);
-    private X509Certificate2? _authority;
-    private EmbeddedCluster? _cluster;
-
-    public async Task InitializeAsync()
-    {
-        CertificateRequest request = new("CN=clients", _authorityKey, HashAlgorithmName.SHA256);
-        request.CertificateExtensions.Add(new X509BasicConstraintsExtension(true, false, 0, critical: true));
-        _authority = request.CreateSelfSigned(DateTimeOffset.UtcNow.AddDays(-10), DateTimeOffset.UtcNow.AddDays(10));
-        string authorities = _directory.File("ca.pem", _authority.ExportCertificatePem());
-        _cluster = await EmbeddedCluster.StartAsync(1, configure: options => options with
-        {
-            Access = new AccessOptions { Mode = AuthMode.Required, ClientCaPath = authorities },
-        }).WaitAsync(Wait.Longest);
-        NodeAccess access = _cluster.Nodes[0].Access;
-        AccessRow[] rows =
-        [
-            AccessRowFormat.Of(new UserRecord(1, "root")
-            {
-                Roles = [RoleRecord.AdminName],
-                Password = Passwords.Hash("rootroot"),
-                CertificateNames = ["CN=root"],
-            }),
-            AccessRowFormat.Of(new UserRecord(2, "eve") { CertificateNames = ["CN=eve"] }),
-            AccessRowFormat.OfLastUserId(2),
-        ];
-        while (await access.Ledger!.ChangeAsync(access.State.Book.Version, rows, default).WaitAsync(Wait.Longest)
-            != AccessCommit.Applied)
-        {
-            // Something else was recorded meanwhile.
-        }
-    }
+    public async Task InitializeAsync() => _node = await CertificateNode.StartAsync();
 
     public async Task DisposeAsync()
     {
-        if (_cluster is not null)
+        if (_node is not null)
         {
-            await _cluster.DisposeAsync();
+            await _node.DisposeAsync();
         }
-
-        _authority?.Dispose();
-        _authorityKey.Dispose();
-        _directory.Dispose();
     }
 
     [Fact]
@@ -134,20 +93,13 @@ public sealed class PageCertificateTests : IAsyncLifetime
         };
         if (subject is not null)
         {
-            using ECDsa key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
-            CertificateRequest request = new(subject, key, HashAlgorithmName.SHA256);
-            request.CertificateExtensions.Add(
-                new X509EnhancedKeyUsageExtension([new Oid(ClientUse)], critical: false));
-            using X509Certificate2 made = request.Create(
-                _authority!, DateTimeOffset.UtcNow.AddDays(-5), DateTimeOffset.UtcNow.AddDays(5), [9]);
-            using X509Certificate2 whole = made.CopyWithPrivateKey(key);
-            X509Certificate2 kept = X509CertificateLoader.LoadPkcs12(whole.Export(X509ContentType.Pfx), null);
+            X509Certificate2 kept = X509CertificateLoader.LoadPkcs12(_node!.Authority.Issue(subject), null);
             tls.ClientCertificateContext = SslStreamCertificateContext.Create(kept, null, offline: true);
         }
 
         return new HttpClient(new SocketsHttpHandler { SslOptions = tls, UseProxy = false })
         {
-            BaseAddress = _cluster!.Nodes[0].Options.Advertise,
+            BaseAddress = _node!.Address,
         };
     }
 

@@ -1,5 +1,6 @@
 using System.Net;
 using System.Text.Json.Nodes;
+using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting;
 using Kahuna.Server.Hosting.Page;
 using Kahuna.Tests.Access;
@@ -62,6 +63,29 @@ public sealed class PageListsTests(AccessCluster cluster)
         await ReleaseAsync("second");
         Assert.True((bool?)(await third)["granted"]);
         await ReleaseAsync(Hostile);
+    }
+
+    [Fact]
+    public async Task The_leader_is_asked_for_a_queue_and_no_other_node()
+    {
+        byte[] name = "page-asked"u8.ToArray();
+        for (int node = 0; node < 3; node++)
+        {
+            ClusterView view = cluster.Embedded.Nodes[node].View;
+            int group = view.Layout.IndexOf(view.Slots.PartitionOf(name), isEphemeral: true);
+            ushort before;
+            ushort told;
+            do
+            {
+                before = view.Status(group).Leader.Value;
+                JsonNode queue = await ReadAsync($"/ui/queue?resource=page-asked&durability={Ephemeral}", node);
+                told = (ushort)queue["nodeId"]!;
+            }
+            while (before == 0 || before != view.Status(group).Leader.Value);
+
+            // If the leader does not answer in time, the node that was asked tells its own copy.
+            Assert.Contains(told, (ushort[])[before, view.Identity.Self.Value]);
+        }
     }
 
     [Fact]

@@ -100,7 +100,7 @@ public sealed class MutantApplierTests
     [InlineData("Roles.Take", "_votes -= count", "Roles.Take (Raft/Roles.cs) does not hold the anchor \"_votes -= count\". Closest is line 16: \"_votes += count\". If a name was renamed, rename it here")]
     [InlineData("Roles.IsFull", "_votes += count", "The anchor is in Roles.Take (Raft/Roles.cs:16): name that in \"in:\"")]
     [InlineData("Roles.Take", "Log(", "Roles.Take (Raft/Roles.cs) holds the anchor 3 times, on line 17, 18, 23; take the tokens beside it")]
-    [InlineData("Parts.Take", "_votes += count", "there is no type Parts in Kahuna.Client or Kahuna.Server. The anchor is in Roles.Take")]
+    [InlineData("Parts.Take", "_votes += count", "there is no type Parts in Kahuna.Client or Kahuna.Server or Kahuna.Cli. The anchor is in Roles.Take")]
     [InlineData("Roles.Give", "_votes += count", "Sample.Raft.Roles (Raft/Roles.cs) has no member Give; it has _votes, IsFull, Roles, Take, Log")]
     [InlineData("Roles.Take(long)", "_votes += count", "Sample.Raft.Roles (Raft/Roles.cs) has no member Take(long)")]
     public void What_does_not_apply_says_what_to_do(string scope, string anchor, string error) =>

@@ -10,7 +10,7 @@ namespace Kahuna.Tests.Simulation.Mutants;
 internal sealed partial class MutantSource
 {
     /// <summary>The projects that planted bugs may change.</summary>
-    public static readonly string[] Projects = ["Kahuna.Client", "Kahuna.Server"];
+    public static readonly string[] Projects = ["Kahuna.Client", "Kahuna.Server", "Kahuna.Cli"];
 
     private readonly ILookup<string, SourceFile> _filesOfType;
 

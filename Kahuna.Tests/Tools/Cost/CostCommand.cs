@@ -9,7 +9,7 @@ namespace Kahuna.Tests.Tools.Cost;
 /// </summary>
 internal static class CostCommand
 {
-    public const string Defaults = "--workload=set --workers=1,64,256 --seconds=5 --keys=10000";
+    public const string Defaults = "--workload=set --workers=1,64,256 --seconds=5 --keys=10000 --calls=0";
 
     public static void Run(Measurement run)
     {
@@ -25,6 +25,12 @@ internal static class CostCommand
         LoadGenerator.Run(run, plan);
         LoadGenerator.Run(run, plan with { Workers = 256 });
         int seconds = run.Options.Number("seconds");
+        int calls = run.Options.Number("calls");
+        if (calls > 0 && !CallCommand.IsThere)
+        {
+            throw new MeasureException("--calls needs strace, which is not there");
+        }
+
         foreach (int workers in run.Options.Numbers("workers"))
         {
             LoadPlan longer = plan with { Workers = workers, Seconds = seconds + 4, More = ["--seed-keys", "0"] };
@@ -32,12 +38,19 @@ internal static class CostCommand
             run.Sleep(4);
             CostSample sample = Sample(run, cluster, load.ProcessId, seconds);
             CostReport.Print(run.Output, $"{workload} at {workers} workers", load.End().Aggregate, sample);
+            if (calls > 0)
+            {
+                using LoadGenerator traced = new(run, longer with { Seconds = 3600 });
+                run.Sleep(4);
+                CallCommand.Run(
+                    run, LeaderFirst(cluster), traced.ProcessId, workload == "get" ? workers : 0, calls);
+            }
         }
     }
 
     private static CostSample Sample(Measurement run, ServerCluster cluster, int bench, double seconds)
     {
-        ServerNode[] nodes = [.. cluster.Nodes.OrderByDescending(Leads)];
+        ServerNode[] nodes = LeaderFirst(cluster);
         int[] processes = [bench, .. nodes.Select(static node => node.ProcessId)];
         (ulong entries, long began) = (Entries(nodes[0]), Stopwatch.GetTimestamp());
         Dictionary<string, ThreadUse>[] before =
@@ -53,6 +66,9 @@ internal static class CostCommand
         ];
         return new CostSample(took.TotalSeconds, entriesAfter - entries, used[0], used[1..]);
     }
+
+    private static ServerNode[] LeaderFirst(ServerCluster cluster) =>
+        [.. cluster.Nodes.OrderByDescending(Leads)];
 
     private static int Leads(ServerNode node) =>
         node.RequireStatus().Partitions.Count(static partition => partition.Role == "leader");

@@ -32,7 +32,8 @@ internal static class CostReport
         string entries = sample.Entries > sample.Seconds * 2
             ? FormattableString.Invariant($", {operations / sample.Entries:F1} operations per log entry") : "";
         output.Line($"{title}: {load.Rps:N0}/s, p50 {load.P50Ms:F3} ms, p99 {load.P99Ms:F3} ms{entries}");
-        output.Line($"  {"process",-11} {"threads",-29} {"user us/op",10} {"system us/op",12} {"switches/op",11}");
+        output.Line(
+            $"  {"process",-11} {"threads",-29} {"user us/op",10} {"system us/op",12} {"switches/op",11} forced/op");
         ThreadUse client = Sum(sample.Bench.Values);
         Dictionary<string, ThreadUse> followers = sample.Nodes.Skip(1).SelectMany(static node => node)
             .GroupBy(static pair => pair.Key).ToDictionary(
@@ -43,7 +44,9 @@ internal static class CostReport
         double whole =
             (client + Sum(sample.Nodes.SelectMany(static node => node.Values))).Ticks / ProcFiles.TicksPerSecond;
         (double cost, double share) = (whole / operations * 1e6, 100 * whole / sample.Seconds / processors);
-        output.Line($"  all four processes: {cost:F2} us/op, {share:F0} % of {processors} processors\n");
+        string batch = entries.Length > 0
+            ? FormattableString.Invariant($", {whole / sample.Entries * 1e6:F0} us per log entry") : "";
+        output.Line($"  all four processes: {cost:F2} us/op{batch}, {share:F0} % of {processors} processors\n");
     }
 
     private static void PrintProcess(
@@ -59,7 +62,9 @@ internal static class CostReport
             }
 
             (double user, double system) = (Microseconds(use.User, operations), Microseconds(use.System, operations));
-            output.Line($"  {process,-11} {kind,-29} {user,10:F2} {system,12:F2} {use.Switches / operations,11:F3}");
+            (double switches, double forced) = (use.Switches / operations, use.Forced / operations);
+            output.Line(
+                $"  {process,-11} {kind,-29} {user,10:F2} {system,12:F2} {switches,11:F3} {forced,9:F3}");
         }
     }
 

@@ -21,7 +21,7 @@ public sealed class CostReportTests
         CostSample sample = new(
             10, 2000, new() { ["rest"] = new(100, 50, 10), ["log"] = new(100, 0, 0) },
             [
-                new() { ["rest"] = new(0, 0, 9), ["log"] = new(300, 100, 5000) },
+                new() { ["rest"] = new(0, 0, 9), ["log"] = new(300, 100, 5000, 250) },
                 new() { ["log"] = new(50, 0, 0) },
                 new() { ["log"] = new(150, 50, 100) },
             ]);
@@ -30,11 +30,11 @@ public sealed class CostReportTests
         Assert.Equal(
             """
             set at 1 workers: 1,000/s, p50 0.500 ms, p99 1.250 ms, 5.0 operations per log entry
-              process     threads                       user us/op system us/op switches/op
-              client      whole process                     200.00        50.00       0.001
-              leader      log                               300.00       100.00       0.500
-              a follower  log                               100.00        25.00       0.005
-              all four processes: 900.00 us/op, 45 % of 2 processors
+              process     threads                       user us/op system us/op switches/op forced/op
+              client      whole process                     200.00        50.00       0.001     0.000
+              leader      log                               300.00       100.00       0.500     0.025
+              a follower  log                               100.00        25.00       0.005     0.000
+              all four processes: 900.00 us/op, 4500 us per log entry, 45 % of 2 processors
 
 
             """,

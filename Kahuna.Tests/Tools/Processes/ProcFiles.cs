@@ -37,7 +37,9 @@ internal static class ProcFiles
             try
             {
                 (long user, long system) = Ticks($"{thread}/stat", out string name);
-                ThreadUse use = new(user, system, Field($"{thread}/status", "voluntary_ctxt_switches"));
+                ThreadUse use = new(
+                    user, system, Field($"{thread}/status", "voluntary_ctxt_switches"),
+                    Field($"{thread}/status", "nonvoluntary_ctxt_switches"));
                 string kind = kindOf(name);
                 kinds[kind] = kinds.GetValueOrDefault(kind) + use;
             }
@@ -48,6 +50,25 @@ internal static class ProcFiles
         }
 
         return kinds;
+    }
+
+    /// <summary>The threads that a process has now, and their names.</summary>
+    public static Dictionary<int, string> ThreadNames(int processId)
+    {
+        Dictionary<int, string> names = [];
+        foreach (string thread in Directory.GetDirectories($"/proc/{processId}/task"))
+        {
+            try
+            {
+                names[int.Parse(Path.GetFileName(thread))] = File.ReadAllText($"{thread}/comm").TrimEnd();
+            }
+            catch (IOException)
+            {
+                // The thread has ended.
+            }
+        }
+
+        return names;
     }
 
     private static long Field(string file, string field) =>

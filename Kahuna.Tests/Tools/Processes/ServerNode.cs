@@ -71,6 +71,12 @@ internal sealed class ServerNode(Measurement run, ServerPlace place, params IEnu
     public NodeStatus RequireStatus() =>
         Status() ?? throw new MeasureException($"node {Number} does not answer; {LogEnd}");
 
+    /// <summary>The sum of all series of a metric.</summary>
+    public double Metric(string name) =>
+        (Fetch("/metrics") ?? throw new MeasureException($"node {Number} does not answer; {LogEnd}"))
+        .Split('\n').Where(line => line.StartsWith(name, StringComparison.Ordinal) && line[name.Length] is '{' or ' ')
+        .Sum(static line => double.Parse(line.AsSpan(line.LastIndexOf(' '))));
+
     /// <summary>Bytes allocated by the log and by everything else in the data directory.</summary>
     public DiskUse Disk()
     {

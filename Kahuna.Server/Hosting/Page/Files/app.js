@@ -2,7 +2,7 @@
 
 import { CallError, forget, get, hasCredentials, signInAs, signInWith } from './api.js';
 import { createCharts } from './charts.js';
-import { byId, setText, tick, visible } from './dom.js';
+import { byId, moment, setText, tick, visible } from './dom.js';
 import { createKeys } from './keys.js';
 import { createLocks } from './locks.js';
 import { refreshOverview } from './overview.js';
@@ -13,6 +13,9 @@ import { refreshSlow } from './slow.js';
 
 const refreshMs = 2000;
 const tickMs = 500;
+
+// How the node begins its sentence when a call says nothing about its user: the form is answer enough.
+const nothingShown = 'The request does not say who makes it';
 
 const views = {
   overview: { refresh: refreshOverview },
@@ -28,9 +31,14 @@ let isSignedIn = false;
 let isPaused = false;
 let isRunning = false;
 let isWanted = false;
-let isFailed = false;
 let isByCertificate = false;
 let timer = 0;
+
+/** The message is about the refresh, and the next one that succeeds replaces it. */
+let isPassing = false;
+
+/** When what the view shows was answered; null: it shows nothing. */
+let shownAt = null;
 
 function viewName() {
   const name = location.hash.slice(1);
@@ -42,7 +50,7 @@ function say(text, isBad = true) {
   const message = byId('message');
   setText(message, visible(text));
   message.className = isBad ? 'bad' : 'good';
-  isFailed = false;
+  isPassing = false;
 }
 
 function showView() {
@@ -68,6 +76,7 @@ function showView() {
 function askForUser(sentence) {
   const hadFocus = byId('sign-in-form').contains(document.activeElement);
   isSignedIn = false;
+  shownAt = null;
   forget();
   for (const view of Object.values(views)) {
     view.clear?.();
@@ -104,7 +113,7 @@ async function enter() {
     }
 
     if (error.status === 401) {
-      askForUser(hasCredentials() ? error.message : '');
+      askForUser(hasCredentials() || !error.message.startsWith(nothingShown) ? error.message : '');
     } else if (error.status === 0 || error.status === 503) {
       say(error.message);
       timer = setTimeout(enter, refreshMs);
@@ -127,7 +136,10 @@ async function refresh() {
     isWanted = false;
     try {
       await views[viewName()].refresh();
-      if (isFailed) {
+      shownAt = new Date();
+      if (isPassing && isPaused) {
+        tellPause();
+      } else if (isPassing) {
         say('');
       }
     } catch (error) {
@@ -139,14 +151,25 @@ async function refresh() {
   schedule();
 }
 
+/** A page that nobody looks at for a day must not pass for the present. */
+function ageOfShown() {
+  return shownAt === null ? '' : ` What is shown is of ${moment(shownAt)}.`;
+}
+
+function tellPause() {
+  say(`Paused.${ageOfShown()}`, false);
+  isPassing = true;
+}
+
 function tellFailure(error) {
   if (error instanceof CallError && error.status === 401) {
     askForUser(error.message);
     return;
   }
 
-  say(error instanceof CallError ? error.message : `The page cannot show an answer of the node: ${error.message}`);
-  isFailed = true;
+  say((error instanceof CallError ? error.message : `The page cannot show an answer of the node: ${error.message}`)
+    + ageOfShown());
+  isPassing = true;
 }
 
 function schedule() {
@@ -177,7 +200,10 @@ byId('pause').addEventListener('click', () => {
   isPaused = !isPaused;
   byId('pause').setAttribute('aria-pressed', String(isPaused));
   setText(byId('pause'), isPaused ? 'Go on' : 'Pause');
-  if (!isPaused) {
+  if (isPaused) {
+    tellPause();
+  } else {
+    say('');
     refresh();
   }
 });
@@ -200,6 +226,8 @@ addEventListener('hashchange', () => {
   showView();
   byId(`${viewName()}-title`).focus();
   say('');
+  isPassing = isPaused;
+  shownAt = null;
   refresh();
 });
 

@@ -117,6 +117,11 @@ export function span(ms) {
     : `${seconds} s`;
 }
 
+/** A moment with its date: a page may be open for days. */
+export function moment(date) {
+  return date.toLocaleString();
+}
+
 /** Has an element show a time that runs down. */
 export function runDown(element, ms) {
   element.dataset.until = String(performance.now() + Number(ms));

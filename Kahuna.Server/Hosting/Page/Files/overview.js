@@ -6,11 +6,22 @@ import { byId, cell, make, size, syncRows, visible } from './dom.js';
 
 const secondsPerDay = 86400;
 
+/** The version of the node when the page was opened, which is that of the page. */
+let ownVersion;
+
 export async function refreshOverview() {
   const cluster = await get('/ui/status');
-  showAdvice(adviceFor(cluster));
+  showAdvice([...adviceForPage(cluster), ...adviceFor(cluster)]);
   syncRows(byId('nodes'), cluster.nodes, (node) => node.nodeId, (row, node) => fillNode(row, node, cluster.self));
   syncRows(byId('partitions'), groupsOf(cluster), (group) => group.name, fillGroup);
+}
+
+/** A page that is open while its node is upgraded may not understand what the node tells now. */
+function adviceForPage({ nodes, self }) {
+  const version = nodes.find(({ nodeId }) => nodeId === self)?.status?.version;
+  ownVersion ??= version;
+  return version === undefined || version === ownVersion ? []
+    : [`This page is of version ${ownVersion}, and its node now runs ${version}. Reload the page.`];
 }
 
 function showAdvice(sentences) {
@@ -26,9 +37,9 @@ function showAdvice(sentences) {
 function fillNode(row, node, self) {
   const status = node.status;
   cell(row, 0, `${node.nodeId}${node.nodeId === self ? ' (asked)' : ''}`);
-  cell(row, 1, node.address, 'name');
+  cell(row, 1, node.address, 'address');
   if (status === undefined) {
-    cell(row, 2, 'not answering', 'bad');
+    cell(row, 2, 'not answering', 'bad state');
     for (let at = 3; at < 10; at++) {
       cell(row, at, '');
     }
@@ -36,7 +47,7 @@ function fillNode(row, node, self) {
     return;
   }
 
-  cell(row, 2, status.ready ? 'ready' : 'not ready', status.ready ? 'good' : 'bad');
+  cell(row, 2, status.ready ? 'ready' : 'not ready', status.ready ? 'good' : 'bad state');
   cell(row, 3, status.version);
   cell(row, 4, size(status.persistentBytes), 'number');
   cell(row, 5, size(status.ephemeralBytes), 'number');

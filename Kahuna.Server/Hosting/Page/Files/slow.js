@@ -2,7 +2,7 @@
 
 import { bytesOf, CallError, get } from './api.js';
 import { time } from './charts.js';
-import { byId, cell, emptyRow, make, setText, syncRows, visible } from './dom.js';
+import { byId, cell, emptyRow, make, moment, setText, syncRows, visible } from './dom.js';
 import { hex } from './values.js';
 
 /** Operations that are shown at a time. */
@@ -51,7 +51,7 @@ function fill(row, told) {
   }
 
   const at = new Date(told.at);
-  cell(row, 0, Number.isNaN(at.getTime()) ? visible(String(told.at)) : at.toLocaleTimeString());
+  cell(row, 0, Number.isNaN(at.getTime()) ? visible(String(told.at)) : moment(at), 'moment');
   cell(row, 1, String(told.nodeId), 'number');
   cell(row, 2, visible(`${told.operation}${told.durability ? `, ${told.durability}` : ''}`));
   cell(row, 3, keyOf(told), 'name code');
@@ -78,7 +78,7 @@ function showStages(target, { events, totalUs }) {
       part.setAttribute('width', barWidth * Math.max(0, share(us, totalUs) - share(before, totalUs)));
       part.setAttribute('height', barHeight);
       bar.append(part);
-      words.push(`${name} ${time(Math.max(0, us - before))}`);
+      words.push(`${name} ${time(Math.max(0, us - before))}`.replaceAll(' ', '\u00a0'));
     }
 
     before = us;
