@@ -21,6 +21,8 @@ internal sealed class GrpcFrameChannel(ConnectionSettings settings) : IFrameChan
     private readonly TimeSpan _keepAliveTimeout = settings.KeepAliveTimeout;
     private readonly ClientCertificateFile? _certificate = settings.ClientCertificate;
     private readonly AddressRace _addresses = AddressRace.ForNetwork(TimeProvider.System);
+    private readonly DirectLinkDialer _links = new(settings);
+
     private readonly Lock _lock = new();
     private readonly Dictionary<Uri, NodeConnection> _connections = [];
 
@@ -34,12 +36,15 @@ internal sealed class GrpcFrameChannel(ConnectionSettings settings) : IFrameChan
     public CertificateSource? Certificate { get; init; }
 
     /// <inheritdoc/>
-    public ValueTask<IFrameStream> OpenAsync(Uri endpoint, string? authorization, CancellationToken ct) =>
-        OpenAsync(endpoint, ExchangePath, authorization, ct);
+    public async ValueTask<IFrameStream> OpenAsync(Uri endpoint, string? authorization, CancellationToken ct) =>
+        await _links.CarryAsync(
+            endpoint,
+            await OpenAsync(endpoint, ExchangePath, authorization, _links.MayAsk(endpoint), ct).ConfigureAwait(false),
+            ct).ConfigureAwait(false);
 
     /// <inheritdoc/>
-    public ValueTask<IFrameStream> OpenWatchAsync(Uri endpoint, string? authorization, CancellationToken ct) =>
-        OpenAsync(endpoint, WatchPath, authorization, ct);
+    public async ValueTask<IFrameStream> OpenWatchAsync(Uri endpoint, string? authorization, CancellationToken ct) =>
+        await OpenAsync(endpoint, WatchPath, authorization, wantsLink: false, ct).ConfigureAwait(false);
 
     /// <inheritdoc/>
     public async ValueTask<CallAnswer> CallAsync(
@@ -96,11 +101,10 @@ internal sealed class GrpcFrameChannel(ConnectionSettings settings) : IFrameChan
         };
     }
 
-    private async ValueTask<IFrameStream> OpenAsync(
-        Uri endpoint, string path, string? authorization, CancellationToken ct) =>
-        await GrpcFrameStream.OpenAsync(
-            ConnectionTo(endpoint), new Uri(endpoint, path), HeaderOf(endpoint, authorization), ct)
-            .ConfigureAwait(false);
+    private Task<GrpcFrameStream> OpenAsync(
+        Uri endpoint, string path, string? authorization, bool wantsLink, CancellationToken ct) =>
+        GrpcFrameStream.OpenAsync(
+            ConnectionTo(endpoint), new Uri(endpoint, path), HeaderOf(endpoint, authorization), ct, wantsLink);
 
     private (string Name, string Value)? HeaderOf(Uri endpoint, string? authorization) =>
         authorization is null ? Header?.Invoke()

@@ -1,6 +1,7 @@
 using System.Net;
 using System.Net.Http.Headers;
 using System.Runtime.CompilerServices;
+using Kahuna.Wire.Sockets;
 
 namespace Kahuna.Client.Connection;
 
@@ -31,18 +32,23 @@ internal sealed class GrpcFrameStream : IFrameStream
     /// <param name="method">The node's address with <c>/package.Service/Method</c>.</param>
     /// <param name="header">A header besides those of the protocol; null for none.</param>
     /// <param name="ct">Cancels the attempt to open; it has no effect on the open stream.</param>
+    /// <param name="wantsLink">Whether to ask for a direct link.</param>
     /// <exception cref="StreamRefusedException">
     /// The node ended the stream at once, or the peer does not speak gRPC.
     /// </exception>
     public static async Task<GrpcFrameStream> OpenAsync(
-        HttpMessageInvoker connection, Uri method, (string Name, string Value)? header, CancellationToken ct)
+        HttpMessageInvoker connection,
+        Uri method,
+        (string Name, string Value)? header,
+        CancellationToken ct,
+        bool wantsLink = false)
     {
         GrpcFrameStream stream = new();
         try
         {
             using (ct.UnsafeRegister(static state => ((GrpcFrameStream)state!).Abort(), stream))
             {
-                await stream.SendAsync(connection, method, header).ConfigureAwait(false);
+                await stream.SendAsync(connection, method, header, wantsLink).ConfigureAwait(false);
             }
 
             ct.ThrowIfCancellationRequested();
@@ -76,6 +82,10 @@ internal sealed class GrpcFrameStream : IFrameStream
     /// <inheritdoc/>
     public StreamStatus? EndStatus => _response is null ? null : Status;
 
+    /// <summary>A header of the node; null when it sent none of this name.</summary>
+    public string? HeaderOf(string name) =>
+        _response!.Headers.NonValidated.TryGetValues(name, out HeaderStringValues values) ? values.First() : null;
+
     /// <inheritdoc/>
     public void Abort() => _end.Cancel();
 
@@ -87,7 +97,8 @@ internal sealed class GrpcFrameStream : IFrameStream
         return ValueTask.CompletedTask;
     }
 
-    private async Task SendAsync(HttpMessageInvoker connection, Uri method, (string Name, string Value)? header)
+    private async Task SendAsync(
+        HttpMessageInvoker connection, Uri method, (string Name, string Value)? header, bool wantsLink)
     {
         HttpRequestMessage request = new(HttpMethod.Post, method)
         {
@@ -98,6 +109,11 @@ internal sealed class GrpcFrameStream : IFrameStream
         _body.Headers.ContentType = new MediaTypeHeaderValue("application/grpc");
         request.Headers.UserAgent.Add(UserAgent);
         request.Headers.TryAddWithoutValidation("te", "trailers");
+        if (wantsLink)
+        {
+            request.Headers.TryAddWithoutValidation(DirectLinkProtocol.Header, DirectLinkProtocol.Wanted);
+        }
+
         if (header is { } own)
         {
             request.Headers.TryAddWithoutValidation(own.Name, own.Value);

@@ -6,6 +6,7 @@ using Kahuna.Server.Api.Watches;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Primitives;
 using Kahuna.Wire.Protos;
+using Kahuna.Wire.Sockets;
 using Microsoft.AspNetCore.Http.Features;
 
 namespace Kahuna.Server.Api;
@@ -16,12 +17,14 @@ namespace Kahuna.Server.Api;
 /// <param name="credential">Identifies streams of other nodes.</param>
 /// <param name="stop">Cancelled when the node stops.</param>
 /// <param name="watches">The node's watches; null: it serves none.</param>
+/// <param name="links">Carry the frames of streams whose clients want it; null: none.</param>
 internal sealed class ClusterService(
     ClusterView view,
     RequestAdmission admission,
     NodeCredential credential,
     CancellationToken stop,
-    WatchHub? watches = null)
+    WatchHub? watches = null,
+    LinkOffers? links = null)
     : Protos.Cluster.ClusterBase
 {
     public override Task<DescribeClusterResponse> DescribeCluster(
@@ -73,7 +76,8 @@ internal sealed class ClusterService(
                 ? null
                 : features.Get<ConnectionRateLimiter>();
         Caller? caller = features.Get<Caller>();
-        return new ExchangeStream(admission, new RawStream(context), rateLimiter, stop, caller).RunAsync();
+        LinkOffers? offered = context.Header(DirectLinkProtocol.Header) == DirectLinkProtocol.Wanted ? links : null;
+        return new ExchangeStream(admission, new RawStream(context), rateLimiter, stop, caller, offered).RunAsync();
     }
 
     /// <summary>Serves a stream of watches, as raw bytes.</summary>

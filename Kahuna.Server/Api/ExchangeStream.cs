@@ -11,6 +11,7 @@ using Kahuna.Wire;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Frames;
+using Kahuna.Wire.Sockets;
 
 namespace Kahuna.Server.Api;
 
@@ -24,8 +25,9 @@ namespace Kahuna.Server.Api;
 /// <param name="rateLimiter">Limits the sessions that the connection opens; null: no limit.</param>
 /// <param name="stop">Cancelled when the node stops.</param>
 /// <param name="caller">Whose stream it is; null: nobody has said so.</param>
+/// <param name="links">Offers a direct link; null: the client wants none.</param>
 internal sealed class ExchangeStream(RequestAdmission admission, RawStream stream,
-    ConnectionRateLimiter? rateLimiter, CancellationToken stop, Caller? caller = null)
+    ConnectionRateLimiter? rateLimiter, CancellationToken stop, Caller? caller = null, LinkOffers? links = null)
     : ReplySink(admission.Router.Loops, admission.Room)
 {
     /// <summary>
@@ -34,11 +36,19 @@ internal sealed class ExchangeStream(RequestAdmission admission, RawStream strea
     /// </summary>
     private const int FlushBytes = Limits.FrameBytesTarget;
 
+    /// <summary>
+    /// Most bytes in a row that the thread of a sender, which may run a loop, writes to a link whose client takes them
+    /// at once. The pool writes the rest.
+    /// </summary>
+    private const int LinkBytesInRow = FlushBytes;
+
     private readonly RequestReservation _reservation = stream.Reservation;
     private readonly Lock _lock = new();
     private readonly Queue<(ByteBuffer? Frame, int Replies)> _frames = new();
     private readonly SemaphoreSlim _repliesLeft = new(0, 1);
+    private readonly DirectCarrier _carrier = new();
     private StreamTraces? _traces;
+    private string? _ticket;
     private volatile bool _greeted;
     private bool _writing;
     private bool _ended;
@@ -52,7 +62,9 @@ internal sealed class ExchangeStream(RequestAdmission admission, RawStream strea
     /// <summary>Serves the stream until the client ends it, the connection is lost or the node stops.</summary>
     public async Task RunAsync()
     {
-        await stream.FlushHeadersAsync().ConfigureAwait(false);
+        _ticket = links?.Offer(Carry);
+        await stream.FlushHeadersAsync(_ticket is null ? null : new(DirectLinkProtocol.Header, _ticket))
+            .ConfigureAwait(false);
         using IDisposable watch = admission.Router.View.WatchRoutes(SendMap);
         using CancellationTokenRegistration stopping = stop.UnsafeRegister(
             static self => ((ExchangeStream)self!).SendGoAway(), this);
@@ -65,9 +77,23 @@ internal sealed class ExchangeStream(RequestAdmission admission, RawStream strea
         }
         finally
         {
+            Withdraw();
+            End();
+            await _carrier.EndAsync().ConfigureAwait(false);
             await EndAsync().ConfigureAwait(false);
+            _carrier.Release();
         }
     }
+
+    /// <summary>Serves the stream over a link, on its thread.</summary>
+    private void Carry(DirectConnection link)
+    {
+        DirectReader reader = new(link, stream, message => TakeFromAsync(link, message), _carrier.Ended);
+        _carrier.Run(link, reader.Run, stream);
+    }
+
+    private ValueTask TakeFromAsync(DirectConnection link, ReadOnlySequence<byte> message) => _carrier.Carries(link)
+        ? TakeAsync(message) : throw new IOException("The stream's frames come on its call.");
 
     public override bool IsClosed => Volatile.Read(ref _ended);
 
@@ -111,7 +137,7 @@ internal sealed class ExchangeStream(RequestAdmission admission, RawStream strea
     {
         if (caller?.End is not null)
         {
-            stream.Input.CancelPendingRead();
+            stream.CancelRead();
         }
     }
 
@@ -128,6 +154,13 @@ internal sealed class ExchangeStream(RequestAdmission admission, RawStream strea
                 throw Ended();
             }
 
+            // From the first byte on: the call's limits are kept by one reader.
+            if (!buffer.IsEmpty && !_carrier.Carries(null))
+            {
+                throw new RpcException(new Status(
+                    StatusCode.InvalidArgument, "The stream's frames come on its direct link; it cannot change back."));
+            }
+
             while (RawStream.TryReadMessage(ref buffer, Limits.FrameBytesMax, out ReadOnlySequence<byte> message))
             {
                 if (!_reservation.Fits(message.Length))
@@ -138,24 +171,7 @@ internal sealed class ExchangeStream(RequestAdmission admission, RawStream strea
                 }
 
                 stream.Incomplete.End();
-                if (!_greeted)
-                {
-                    ReadHello(message);
-                    continue;
-                }
-
-                int count = admission.Accept(message, this, caller);
-                if (count < 0)
-                {
-                    throw new RpcException(new Status(
-                        StatusCode.InvalidArgument,
-                        "A frame is malformed, so the stream ends; none of the frame's requests was executed."));
-                }
-
-                if (Interlocked.Add(ref _inFlight, count) > Limits.InFlightPerStreamMax)
-                {
-                    await WaitForRepliesAsync(Limits.InFlightPerStreamMax).ConfigureAwait(false);
-                }
+                await TakeAsync(message).ConfigureAwait(false);
             }
 
             stream.Input.AdvanceTo(buffer.Start, buffer.End);
@@ -175,9 +191,40 @@ internal sealed class ExchangeStream(RequestAdmission admission, RawStream strea
         }
     }
 
-    private Exception Ended() => caller?.End is { } end
+    /// <summary>Takes in a whole message. Completes when the next one may be read.</summary>
+    private ValueTask TakeAsync(ReadOnlySequence<byte> message)
+    {
+        if (!_greeted)
+        {
+            // The place is for another client, if this one has come without its link.
+            Withdraw();
+            ReadHello(message);
+            return ValueTask.CompletedTask;
+        }
+
+        int count = admission.Accept(message, this, caller);
+        if (count < 0)
+        {
+            throw new RpcException(new Status(
+                StatusCode.InvalidArgument,
+                "A frame is malformed, so the stream ends; none of the frame's requests was executed."));
+        }
+
+        return Interlocked.Add(ref _inFlight, count) > Limits.InFlightPerStreamMax
+            ? new ValueTask(WaitForRepliesAsync(Limits.InFlightPerStreamMax)) : ValueTask.CompletedTask;
+    }
+
+    private void Withdraw()
+    {
+        if (_ticket is not null)
+        {
+            links!.Withdraw(_ticket);
+        }
+    }
+
+    private Exception Ended() => _carrier.Failure ?? (caller?.End is { } end
         ? new RpcException(new Status(StatusCode.Unauthenticated, end))
-        : new OperationCanceledException("The call has ended.");
+        : new OperationCanceledException("The call has ended."));
 
     private void ReadHello(ReadOnlySequence<byte> message)
     {
@@ -279,19 +326,42 @@ internal sealed class ExchangeStream(RequestAdmission admission, RawStream strea
     }
 
     /// <summary>
-    /// Writes the queued frames. Runs on the sender's thread, and continues asynchronously when the pipe is full.
+    /// Writes the queued frames. Runs on the sender's thread, and continues asynchronously when the pipe or the socket
+    /// is full.
     /// </summary>
     private async void WriteQueued()
     {
         bool holds = true;
+        int inRow = 0;
         try
         {
             while (TakeQueued(ref holds))
             {
-                ValueTask<FlushResult> flush = stream.FlushAsync();
-                FlushResult result = flush.IsCompletedSuccessfully ? flush.Result : await flush.ConfigureAwait(false);
+                bool goesOn = true;
+                if (_carrier.Link is { } link)
+                {
+                    inRow += _flushingBytes;
+                    Task flush = link.FlushAsync();
+                    if (!flush.IsCompletedSuccessfully)
+                    {
+                        await stream.AwaitFlushAsync(flush).ConfigureAwait(false);
+                    }
+                    else if (inRow >= LinkBytesInRow)
+                    {
+                        await flush.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
+                        inRow = 0;
+                    }
+                }
+                else
+                {
+                    ValueTask<FlushResult> flush = stream.FlushAsync();
+                    FlushResult result =
+                        flush.IsCompletedSuccessfully ? flush.Result : await flush.ConfigureAwait(false);
+                    goesOn = !result.IsCompleted && !result.IsCanceled;
+                }
+
                 Flushed();
-                if (result.IsCompleted || result.IsCanceled)
+                if (!goesOn)
                 {
                     End();
                 }
@@ -375,7 +445,15 @@ internal sealed class ExchangeStream(RequestAdmission admission, RawStream strea
 
             _flushingBytes += next.Frame.Length;
             _flushingReplies += next.Replies;
-            stream.Output.Write(next.Frame.Written);
+            if (_carrier.Link is { } link)
+            {
+                link.Write(next.Frame.Written);
+            }
+            else
+            {
+                stream.Output.Write(next.Frame.Written);
+            }
+
             next.Frame.Return();
             any = true;
         }

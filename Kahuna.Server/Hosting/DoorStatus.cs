@@ -20,6 +20,9 @@ internal sealed class DoorStatus(
     /// <summary>What the node may use: memory for data of either durability, and disk for its log.</summary>
     public (long PersistentBytes, long EphemeralBytes, long LogBytes) Limits { get; init; }
 
+    /// <summary>The direct links of clients; null: there are none.</summary>
+    public DirectLinks? Direct { get; init; }
+
     /// <summary>Adds the objects.</summary>
     public void Write(Utf8JsonWriter json)
     {
@@ -50,6 +53,7 @@ internal sealed class DoorStatus(
         json.WriteNumber("addresses", sources);
         json.WriteNumber("maxPerAddress", addresses.Max);
         json.WriteNumber("refused", refused);
+        json.WriteNumber("direct", Direct?.Open ?? 0);
         json.WriteEndObject();
     }
 }

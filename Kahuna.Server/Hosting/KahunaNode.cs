@@ -50,6 +50,7 @@ internal sealed class KahunaNode : IAsyncDisposable
     private readonly VotingRights _rights;
     private readonly ClusterView _view;
     private readonly PeerLinks _links;
+    private readonly DirectLinks _directLinks;
     private readonly AddressLimiter _addresses;
     private readonly OperationReports _reports;
     private readonly OperationTimes[]? _times;
@@ -99,6 +100,8 @@ internal sealed class KahunaNode : IAsyncDisposable
         };
         _links = new PeerLinks(linksOptions, DeafReceiver.Around(relay, options), loggers);
         _addresses = NodeLinks.AddressesOf(options, _links);
+        _directLinks = new DirectLinks(
+            _certificates.Tls, options.DirectLinks, loggers.CreateLogger("Kahuna.Transport"));
         ulong start = (ulong)Stopwatch.GetTimestamp() ^ ((ulong)options.NodeId.Value << 48);
         HashSecret = HashSecret.From(RandomNumberGenerator.GetBytes(HashSecret.Bytes));
         StateLimits limits = new() { HashSecret = HashSecret, Features = options.Features };
@@ -158,6 +161,9 @@ internal sealed class KahunaNode : IAsyncDisposable
     public NodeOptions Options { get; }
 
     public ClusterView View => _view;
+
+    /// <summary>Direct links of clients that are open.</summary>
+    internal int DirectLinks => _directLinks.Open;
 
     /// <summary>Who may do what here.</summary>
     internal NodeAccess Access { get; }
@@ -282,6 +288,7 @@ internal sealed class KahunaNode : IAsyncDisposable
             await _forwarder.DisposeAsync().ConfigureAwait(false);
         }
 
+        _directLinks.Stop();
         await _links.DisposeAsync().ConfigureAwait(false);
         _stateThread.Dispose();
         await _storage.DisposeAsync().ConfigureAwait(false);
@@ -313,7 +320,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         builder.Services.AddSingleton<ILoggerFactory>(_loggers);
         builder.Services.AddLogging();
         builder.WebHost.UseKestrelCore().ConfigureKestrel(_listener.Configure);
-        builder.Services.AddKahunaPeers(_links, OnStorageDead, _addresses);
+        builder.Services.AddKahunaPeers(_links, OnStorageDead, _addresses, _directLinks);
         builder.Services.AddSingleton<IHostLifetime, OwnerLifetime>();
         CallLimits limits = new()
         {
@@ -352,6 +359,7 @@ internal sealed class KahunaNode : IAsyncDisposable
     {
         DoorStatus door = new(_certificates.Tls, Access.ClientAuthorities, _addresses, TimeProvider.System)
         {
+            Direct = _directLinks,
             Limits = (Options.PersistentBytesMax, Options.EphemeralBytesMax, Options.LogLimitBytes),
         };
         byte[] Status() => StatusEndpoint.Render(
@@ -376,6 +384,7 @@ internal sealed class KahunaNode : IAsyncDisposable
     private NodeFigures Figures() => new(_view, _loops, _storage.Log, _keeper, _watches)
     {
         Links = _links,
+        Direct = _directLinks,
         Tls = _certificates.Tls,
         Addresses = _addresses,
         Connections = () => _listener.Connections,
@@ -410,7 +419,9 @@ internal sealed class KahunaNode : IAsyncDisposable
         services.AddSingleton(new SequencesService(calls, Options.Partitions));
         services.AddSingleton(new LocksService(
             new LockExecutor(calls.ExecuteAsync, TimeProvider.System), Options.Partitions, _stopping.Token));
-        services.AddSingleton(new ClusterService(_view, admission, credential, _stopping.Token, _watches));
+        services.AddSingleton(new ClusterService(
+            _view, admission, credential, _stopping.Token, _watches,
+            new LinkOffers(_directLinks.Offer, _directLinks.Withdraw)));
         AdminService administration = Access.Administration();
         administration.Transfers = new(_view, _loops.Move, _forwarder!.CallAsync, TimeProvider.System);
         services.AddSingleton(administration);

@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using Kahuna.Wire.Sockets;
 
 namespace Kahuna.Server.Transport;
 
@@ -10,6 +11,9 @@ internal enum ClientHelloKind
 
     /// <summary>A node: TLS with <see cref="PeerProtocol.ApplicationProtocol"/>.</summary>
     Peer,
+
+    /// <summary>A client's direct link: TLS with <see cref="DirectLinkProtocol"/>.</summary>
+    Link,
 
     /// <summary>Any other client; the HTTP server handles it.</summary>
     Other,
@@ -77,8 +81,9 @@ internal static class ClientHello
 
             if (type == AlpnExtension)
             {
-                return Names(rest.Slice(4, length), PeerProtocol.ApplicationProtocol.Protocol.Span)
-                    ? ClientHelloKind.Peer
+                ReadOnlySpan<byte> names = rest.Slice(4, length);
+                return Names(names, PeerProtocol.ApplicationProtocol.Protocol.Span) ? ClientHelloKind.Peer
+                    : Names(names, DirectLinkProtocol.ApplicationProtocol.Protocol.Span) ? ClientHelloKind.Link
                     : ClientHelloKind.Other;
             }
 

@@ -1,5 +1,6 @@
 using System.Net;
 using System.Net.Sockets;
+using Kahuna.Wire.Sockets;
 
 namespace Kahuna.Server.Transport;
 
@@ -12,7 +13,7 @@ internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, P
     private readonly Lock _gate = new();
 
     /// <summary>Unproven connections, the oldest first.</summary>
-    private readonly List<PeerSocket> _unproven = [];
+    private readonly List<BlockingSocket> _unproven = [];
 
     private readonly HashSet<Thread> _threads = [];
     private bool _stopping;
@@ -25,11 +26,11 @@ internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, P
     /// <summary>Takes over a fresh socket.</summary>
     public void Accept(Socket fresh)
     {
-        PeerSocket socket;
+        BlockingSocket socket;
         try
         {
-            PeerSocket.LimitSilence(fresh, options.SilenceMax);
-            socket = new PeerSocket(fresh);
+            BlockingSocket.LimitSilence(fresh, options.SilenceMax);
+            socket = new BlockingSocket(fresh);
         }
         catch (SocketException)
         {
@@ -94,7 +95,7 @@ internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, P
         }
     }
 
-    private void Run(PeerSocket socket)
+    private void Run(BlockingSocket socket)
     {
         try
         {
@@ -116,7 +117,7 @@ internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, P
         }
     }
 
-    private void Forget(PeerSocket socket, Thread thread)
+    private void Forget(BlockingSocket socket, Thread thread)
     {
         lock (_gate)
         {
@@ -125,12 +126,12 @@ internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, P
         }
     }
 
-    private PeerConnection Prove(PeerSocket socket)
+    private PeerConnection Prove(BlockingSocket socket)
     {
         try
         {
             using ITimer deadline = options.Time.CreateTimer(
-                static state => ((PeerSocket)state!).Close(),
+                static state => ((BlockingSocket)state!).Close(),
                 socket,
                 options.HandshakeTimeout,
                 Timeout.InfiniteTimeSpan);
@@ -145,7 +146,7 @@ internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, P
         }
     }
 
-    private void Log(PeerSocket socket, string reason, string message)
+    private void Log(BlockingSocket socket, string reason, string message)
     {
         IPAddress? remote = (socket.RemoteEndPoint as IPEndPoint)?.Address;
         if (!Volatile.Read(ref _stopping) && _throttle.Allows($"accept {remote} {reason}", out long leftOut))

@@ -1,5 +1,6 @@
 using System.Net;
 using System.Net.Sockets;
+using Kahuna.Wire.Sockets;
 
 namespace Kahuna.Server.Transport;
 
@@ -14,7 +15,7 @@ internal sealed class PeerDialer(
     private readonly Lock _gate = new();
     private Thread? _thread;
     private Socket? _connecting;
-    private PeerSocket? _proving;
+    private BlockingSocket? _proving;
     private volatile bool _stopping;
 
     /// <summary>
@@ -89,7 +90,7 @@ internal sealed class PeerDialer(
 
     private PeerConnection Connect()
     {
-        PeerSocket socket = new(ConnectSocket());
+        BlockingSocket socket = new(ConnectSocket());
         lock (_gate)
         {
             _proving = socket;
@@ -102,7 +103,7 @@ internal sealed class PeerDialer(
         try
         {
             using ITimer deadline = options.Time.CreateTimer(
-                static state => ((PeerSocket)state!).Close(),
+                static state => ((BlockingSocket)state!).Close(),
                 socket,
                 options.HandshakeTimeout,
                 Timeout.InfiniteTimeSpan);
@@ -139,7 +140,7 @@ internal sealed class PeerDialer(
                 socket.SendTimeout = (int)options.HandshakeTimeout.TotalMilliseconds;
                 socket.Connect(address, link.Address.Port);
                 socket.SendTimeout = 0;
-                PeerSocket.LimitSilence(socket, options.SilenceMax);
+                BlockingSocket.LimitSilence(socket, options.SilenceMax);
                 return socket;
             }
             catch (Exception error) when (error is SocketException or ObjectDisposedException)

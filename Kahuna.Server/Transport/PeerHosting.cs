@@ -53,13 +53,18 @@ internal static class PeerHosting
     /// <param name="links">The links of this node.</param>
     /// <param name="failed">Called when a listener ended although it was not closed; null to ignore it.</param>
     /// <param name="addresses">Limits the connections of each address; null: there is no limit.</param>
+    /// <param name="direct">Takes clients' direct links; null: there are none.</param>
     public static IServiceCollection AddKahunaPeers(
         this IServiceCollection services,
         PeerLinks links,
         Action<Exception>? failed = null,
-        AddressLimiter? addresses = null)
+        AddressLimiter? addresses = null,
+        DirectLinks? direct = null)
     {
-        ListenerCallbacks owner = new(links.Accept, links.CannotAccept, failed ?? (static _ => { }));
+        ListenerCallbacks owner = new(links.Accept, links.CannotAccept, failed ?? (static _ => { }))
+        {
+            TakeLink = direct is null ? null : direct.Accept,
+        };
         addresses ??= new AddressLimiter(0);
         return services.AddSingleton<IConnectionListenerFactory>(
             provider => new PeerListenerFactory(owner, addresses, provider.GetRequiredService<ILoggerFactory>()));

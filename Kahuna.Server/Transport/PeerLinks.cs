@@ -5,6 +5,7 @@ using System.Net.Sockets;
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Sockets;
 
 namespace Kahuna.Server.Transport;
 
@@ -354,7 +355,7 @@ internal sealed class PeerConnection
     private const int ReadBytesMin = 16 * 1024;
 
     private readonly PeerLinksOptions _options;
-    private readonly PeerSocket _socket;
+    private readonly BlockingSocket _socket;
     private readonly SslStream _tls;
     private readonly PeerWriter _writer;
     private volatile bool _heard;
@@ -362,7 +363,7 @@ internal sealed class PeerConnection
     private string? _reason;
     private int _silentTicks;
 
-    public PeerConnection(PeerLinksOptions options, ProvenPeer peer, PeerSocket socket, SslStream tls)
+    public PeerConnection(PeerLinksOptions options, ProvenPeer peer, BlockingSocket socket, SslStream tls)
     {
         _options = options;
         _socket = socket;

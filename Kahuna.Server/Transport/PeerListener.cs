@@ -1,6 +1,7 @@
 using System.Net;
 using System.Net.Sockets;
 using System.Threading.Channels;
+using Kahuna.Wire.Sockets;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
@@ -12,7 +13,11 @@ namespace Kahuna.Server.Transport;
 /// <param name="Trouble">Receives the reason why a connection could not be accepted; limits the rate of log lines
 /// itself.</param>
 /// <param name="Failed">The listener ended although it was not closed; the node must stop.</param>
-internal sealed record ListenerCallbacks(Action<Socket> TakePeer, Action<string> Trouble, Action<Exception> Failed);
+internal sealed record ListenerCallbacks(Action<Socket> TakePeer, Action<string> Trouble, Action<Exception> Failed)
+{
+    /// <summary>Takes over a direct link of a client, and its place; null: this node has none.</summary>
+    public Action<Socket, AddressSlot?>? TakeLink { get; init; }
+}
 
 /// <summary>What a listener refuses. Immutable.</summary>
 /// <param name="Descriptors">The descriptors of the process.</param>
@@ -204,6 +209,10 @@ internal sealed class PeerListener : IConnectionListener
         {
             Refuse(socket);
         }
+        else if (kind == ClientHelloKind.Link && _owner.TakeLink is { } takeLink)
+        {
+            takeLink(socket, slot);
+        }
         else if (kind == ClientHelloKind.Incomplete && Volatile.Read(ref _looking) < LookingMax)
         {
             // Other connections must not wait for a slow ClientHello.
@@ -221,7 +230,7 @@ internal sealed class PeerListener : IConnectionListener
     /// free descriptor cannot continue. Or one whose address has too many connections. The client is reset at once, so
     /// that it can try another node instead of waiting in the backlog.
     /// </summary>
-    private static void Refuse(Socket socket)
+    internal static void Refuse(Socket socket)
     {
         try
         {
@@ -251,7 +260,13 @@ internal sealed class PeerListener : IConnectionListener
                     return;
                 }
 
-                if (kind == ClientHelloKind.Other)
+                if (kind == ClientHelloKind.Link && _owner.TakeLink is { } takeLink)
+                {
+                    takeLink(socket, slot);
+                    return;
+                }
+
+                if (kind != ClientHelloKind.Incomplete)
                 {
                     break;
                 }
@@ -310,7 +325,7 @@ internal sealed class PeerListener : IConnectionListener
 
     /// <summary>
     /// Peeks at the first bytes. Synchronous: a link's socket must stay in blocking mode (see
-    /// <see cref="PeerSocket"/>).
+    /// <see cref="BlockingSocket"/>).
     /// </summary>
     private static ClientHelloKind Look(Socket socket)
     {

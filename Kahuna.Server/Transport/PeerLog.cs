@@ -70,4 +70,7 @@ internal static partial class PeerLog
 
     [LoggerMessage(EventId = 307, Level = LogLevel.Debug, Message = "A TLS handshake with a client failed: {Reason}")]
     public static partial void HandshakeFailed(this ILogger logger, string reason);
+
+    [LoggerMessage(EventId = 310, Level = LogLevel.Debug, Message = "A client's direct link failed: {Reason}")]
+    public static partial void DirectLinkFailed(this ILogger logger, string reason);
 }

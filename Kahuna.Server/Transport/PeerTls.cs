@@ -2,6 +2,7 @@ using System.Net.Security;
 using System.Security.Authentication;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
+using Kahuna.Wire.Sockets;
 
 namespace Kahuna.Server.Transport;
 
@@ -16,7 +17,7 @@ internal sealed class PeerTls(PeerLinksOptions options, LogThrottle throttle, IL
     /// <param name="socket">The connection.</param>
     /// <param name="link">The link that it is for.</param>
     /// <param name="offer">The highest version to offer.</param>
-    public PeerConnection Dial(PeerSocket socket, PeerLink link, ushort offer)
+    public PeerConnection Dial(BlockingSocket socket, PeerLink link, ushort offer)
     {
         TlsMaterial own = options.Tls.Current;
         SslStream tls = new(socket, leaveInnerStreamOpen: false);
@@ -50,7 +51,7 @@ internal sealed class PeerTls(PeerLinksOptions options, LogThrottle throttle, IL
     }
 
     /// <summary>Authenticates the side that accepted.</summary>
-    public PeerConnection Accept(PeerSocket socket)
+    public PeerConnection Accept(BlockingSocket socket)
     {
         TlsMaterial own = options.Tls.Current;
         SslStream tls = new(socket, leaveInnerStreamOpen: false);

@@ -9,6 +9,7 @@ using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Frames;
 using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Sockets;
 using Microsoft.AspNetCore.Http;
 using Microsoft.AspNetCore.Http.Features;
 using Microsoft.Extensions.Logging.Abstractions;
@@ -32,41 +33,48 @@ internal sealed class PipedExchange : IDisposable
         new PipeOptions(null, PipeScheduler.Inline, PipeScheduler.Inline, 1, 1, useSynchronizationContext: false));
     private readonly FrameReader _frames = new();
     private readonly Stream _reader;
+    private readonly TestCallContext _context;
 
-    public PipedExchange(ClusterService service, CallLimits options)
+    public PipedExchange(ClusterService service, CallLimits options, bool wantsLink = false)
     {
         _reader = _answers.Reader.AsStream();
         DefaultHttpContext http = new();
         http.Features.Set<IRequestBodyPipeFeature>(new RequestPipe(_requests.Reader));
         http.Features.Set<IHttpResponseBodyFeature>(new ResponsePipe(_answers.Writer));
+        http.Features.Set<IHttpResetFeature>(new ResetPipe(_requests.Writer));
         http.Request.Protocol = "HTTP/2";
         http.Request.Method = HttpMethods.Post;
         http.Request.Path = Path;
         http.Request.ContentType = "application/grpc";
+        if (wantsLink)
+        {
+            http.Request.Headers[DirectLinkProtocol.Header] = DirectLinkProtocol.Wanted;
+        }
+
+        _context = new TestCallContext(http);
         Served = ServeAsync(
-            service, new GuardedCall(http, options, MethodType.DuplexStreaming, null, NullLogger.Instance));
+            service, new GuardedCall(http, options, MethodType.DuplexStreaming, null, NullLogger.Instance), _context);
     }
+
+    /// <summary>The ticket of a direct link; null: the node has offered none.</summary>
+    public string? Ticket => _context.ResponseHeaders?.GetValue(DirectLinkProtocol.Header);
 
     /// <summary>Ends with the stream.</summary>
     public Task Served { get; }
 
-    /// <summary>Greets the server and reads its greeting and its map.</summary>
-    public async Task GreetAsync()
+    /// <summary>The first frame of a client.</summary>
+    public static byte[] Hello(ushort version = Limits.WireVersion)
     {
         ByteBuffer hello = ByteBuffer.Rent();
-        Frame.Begin(hello, FrameKind.Hello, Limits.WireVersion);
+        Frame.Begin(hello, FrameKind.Hello, version);
         Frame.End(hello, 0);
-        ValueTask<FlushResult> sent = _requests.Writer.WriteAsync(hello.WrittenMemory);
+        byte[] bytes = hello.Written.ToArray();
         hello.Return();
-        await ReadUntilAsync((kind, _) => kind == FrameKind.Map);
-        await sent;
+        return bytes;
     }
 
-    /// <summary>
-    /// Sends one frame of the same request again and again; the task completes when the server has taken the frame and
-    /// asks for the next.
-    /// </summary>
-    public Task SendAsync(int count, uint waitMs, in Command command)
+    /// <summary>One frame of the same request again and again.</summary>
+    public static byte[] Requests(int count, uint waitMs, in Command command)
     {
         ByteBuffer frame = ByteBuffer.Rent();
         Frame.Begin(frame, FrameKind.Requests);
@@ -78,8 +86,26 @@ internal sealed class PipedExchange : IDisposable
         Frame.End(frame, count);
         byte[] bytes = frame.Written.ToArray();
         frame.Return();
-        return _requests.Writer.WriteAsync(bytes).AsTask();
+        return bytes;
     }
+
+    /// <summary>Greets the server and reads its greeting and its map.</summary>
+    public async Task GreetAsync()
+    {
+        ValueTask<FlushResult> sent = _requests.Writer.WriteAsync(Hello());
+        await ReadUntilAsync((kind, _) => kind == FrameKind.Map);
+        await sent;
+    }
+
+    /// <summary>Sends bytes on the call.</summary>
+    public Task SendAsync(byte[] bytes) => _requests.Writer.WriteAsync(bytes).AsTask();
+
+    /// <summary>
+    /// Sends one frame of the same request again and again; the task completes when the server has taken the frame and
+    /// asks for the next.
+    /// </summary>
+    public Task SendAsync(int count, uint waitMs, in Command command) =>
+        SendAsync(Requests(count, waitMs, in command));
 
     /// <summary>Sends no more.</summary>
     public void Complete() => _requests.Writer.Complete();
@@ -108,10 +134,10 @@ internal sealed class PipedExchange : IDisposable
         _frames.Dispose();
     }
 
-    private static async Task ServeAsync(ClusterService service, GuardedCall call)
+    private static async Task ServeAsync(ClusterService service, GuardedCall call, TestCallContext context)
     {
         Task served = new CallInterceptor().DuplexStreamingServerHandler<WireFrame, WireFrame>(
-            null!, null!, new TestCallContext(call.Http), service.Exchange);
+            null!, null!, context, service.Exchange);
         call.StartTimer();
         try
         {
@@ -159,6 +185,11 @@ internal sealed class PipedExchange : IDisposable
     private sealed class RequestPipe(PipeReader reader) : IRequestBodyPipeFeature
     {
         public PipeReader Reader => reader;
+    }
+
+    private sealed class ResetPipe(PipeWriter requests) : IHttpResetFeature
+    {
+        public void Reset(int errorCode) => requests.Complete(new IOException($"reset with {errorCode}"));
     }
 
     private sealed class ResponsePipe(PipeWriter writer) : IHttpResponseBodyFeature

@@ -6,6 +6,9 @@ namespace Kahuna.Tests.Api;
 /// <summary>What a service sees of a call that no gRPC server made. Owned by one test.</summary>
 internal sealed class TestCallContext(HttpContext http) : ServerCallContext
 {
+    /// <summary>The headers of the answer; null: they were not sent yet.</summary>
+    public Metadata? ResponseHeaders { get; private set; }
+
     /// <inheritdoc/>
     protected override string MethodCore => http.Request.Path;
 
@@ -45,6 +48,9 @@ internal sealed class TestCallContext(HttpContext http) : ServerCallContext
         throw new NotSupportedException();
 
     /// <inheritdoc/>
-    protected override Task WriteResponseHeadersAsyncCore(Metadata responseHeaders) =>
-        http.Response.BodyWriter.FlushAsync().AsTask();
+    protected override Task WriteResponseHeadersAsyncCore(Metadata responseHeaders)
+    {
+        ResponseHeaders = responseHeaders;
+        return http.Response.BodyWriter.FlushAsync().AsTask();
+    }
 }

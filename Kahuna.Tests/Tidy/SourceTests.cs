@@ -70,8 +70,8 @@ public sealed partial class SourceTests
             "Where each group's entries lie: one index, and its part for one group.",
         ["Kahuna.Server/Transport/PeerLinks.cs"] =
             "The links of a node and the connections that carry them.",
-        ["Kahuna.Server/Transport/PeerWriter.cs"] =
-            "The bytes of one connection, out and in, on its own threads.",
+        ["Kahuna.Server/Api/Calls/RawStream.cs"] =
+            "The bytes of one stream, on its call and on its direct link, with the same limits.",
         ["Kahuna.Server/State/Rows/KeyStore.cs"] =
             "What happens to a key is one idea: tables, history, deadlines and digest change in step.",
         ["Kahuna.Server/State/Rows/SlabAllocator.cs"] =

@@ -3,6 +3,7 @@ using Kahuna.Tests.Tools.Compare;
 using Kahuna.Tests.Tools.Cost;
 using Kahuna.Tests.Tools.Failover;
 using Kahuna.Tests.Tools.Scale;
+using Kahuna.Tests.Tools.Serial;
 
 namespace Kahuna.Tests.Tools;
 
@@ -27,6 +28,7 @@ internal static class MeasureCommand
             ["batches"] = (BatchesCommand.Defaults, BatchesCommand.Run),
             ["scans"] = (ScansCommand.Defaults, ScansCommand.Run),
             ["watches"] = (WatchesCommand.Defaults, WatchesCommand.Run),
+            ["serial"] = (SerialCommand.Defaults, SerialCommand.Run),
             ["scale"] = (ScaleCommand.Defaults, ScaleCommand.Run),
         };
 

@@ -4,6 +4,9 @@ using System.Diagnostics;
 using System.IO.Compression;
 using System.IO.Pipelines;
 using Grpc.Core;
+using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Sockets;
 
 namespace Kahuna.Server.Api.Calls;
 
@@ -56,7 +59,39 @@ internal sealed class RawStream
     /// Sends the response headers, which the caller of a stream awaits. Call it before the first write to
     /// <see cref="Output"/>.
     /// </summary>
-    public Task FlushHeadersAsync() => _context.WriteResponseHeadersAsync(Metadata.Empty);
+    /// <param name="header">A header besides those of the protocol; null: none.</param>
+    public Task FlushHeadersAsync(Metadata.Entry? header = null) =>
+        _context.WriteResponseHeadersAsync(header is null ? Metadata.Empty : [header]);
+
+    /// <summary>
+    /// Waits until bytes have left that go another way than <see cref="Output"/>. The call is reset if the caller reads
+    /// nothing for <see cref="CallLimits.ReplyTimeout"/>.
+    /// </summary>
+    public async ValueTask AwaitFlushAsync(Task flush)
+    {
+        _call.BeginFlush();
+        try
+        {
+            await flush.ConfigureAwait(false);
+        }
+        finally
+        {
+            _call.EndFlush();
+        }
+    }
+
+    /// <summary>Ends a pending read of <see cref="Input"/> with a result that says so. Any thread.</summary>
+    public void CancelRead()
+    {
+        try
+        {
+            Input.CancelPendingRead();
+        }
+        catch (IOException)
+        {
+            // The stream was aborted, so that the read has failed already.
+        }
+    }
 
     /// <summary>
     /// Takes the next whole message off the front of <paramref name="buffer"/>, without its prefix. False if it is
@@ -256,3 +291,225 @@ internal sealed class IncompleteMessage(RequestBudget? connection, RequestBudget
         }
     }
 }
+
+/// <summary>
+/// What carries the frames of a stream: its call, or its direct link. The one on which the first message comes does,
+/// until the end. Owned by the stream; threading with each member.
+/// </summary>
+internal sealed class DirectCarrier
+{
+    private readonly Lock _lock = new();
+    private readonly TaskCompletionSource _readerLeft = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private readonly ManualResetEventSlim _released = new();
+    private readonly CancellationTokenSource _end = new();
+    private DirectConnection? _candidate;
+    private volatile DirectConnection? _link;
+    private bool _isDecided;
+    private bool _isEnded;
+    private Exception? _failure;
+
+    /// <summary>The link, if it carries the stream. Any thread.</summary>
+    public DirectConnection? Link => _link;
+
+    /// <summary>Cancelled when the stream ends.</summary>
+    public CancellationToken Ended => _end.Token;
+
+    /// <summary>Why the link's reader, which has ended, ends the stream; null: it does not. Any thread.</summary>
+    public Exception? Failure => Volatile.Read(ref _failure);
+
+    /// <summary>Whether messages are taken from there; the first one decides. Any thread.</summary>
+    /// <param name="from">Where a message came from; null: the call.</param>
+    public bool Carries(DirectConnection? from)
+    {
+        if (Volatile.Read(ref _isDecided))
+        {
+            return _link == from;
+        }
+
+        lock (_lock)
+        {
+            if (!_isDecided)
+            {
+                _link = from;
+                Volatile.Write(ref _isDecided, true);
+            }
+
+            return _link == from;
+        }
+    }
+
+    /// <summary>
+    /// Reads from a link, on its thread, and returns when the stream no longer uses it. Called once at most.
+    /// </summary>
+    /// <param name="link">The link.</param>
+    /// <param name="read">Reads until the link ends.</param>
+    /// <param name="call">The stream's call, which ends with the link.</param>
+    public void Run(DirectConnection link, Action read, RawStream call)
+    {
+        lock (_lock)
+        {
+            if (_isEnded)
+            {
+                return;
+            }
+
+            _candidate = link;
+        }
+
+        Exception failure = new IOException("The client has closed its direct link.");
+        try
+        {
+            read();
+        }
+        catch (Exception error)
+        {
+            failure = error;
+        }
+
+        bool isCarrying = _link == link;
+        if (isCarrying)
+        {
+            Volatile.Write(ref _failure, failure);
+
+            // Inside of the call: it waits for the reader to leave.
+            call.CancelRead();
+        }
+
+        _readerLeft.TrySetResult();
+        if (isCarrying)
+        {
+            _released.Wait();
+        }
+    }
+
+    /// <summary>The stream ends: closes the link, and completes when nobody reads from it.</summary>
+    public Task EndAsync()
+    {
+        lock (_lock)
+        {
+            _isEnded = true;
+            _end.Cancel();
+            _candidate?.Close();
+            return _candidate is null ? Task.CompletedTask : _readerLeft.Task;
+        }
+    }
+
+    /// <summary>Nobody writes to the link any longer.</summary>
+    public void Release() => _released.Set();
+}
+
+/// <summary>
+/// Reads the messages of a stream from its direct link, on the link's thread, with the limits of the stream's call.
+/// Owned by the stream; runs once.
+/// </summary>
+/// <param name="link">The link.</param>
+/// <param name="call">The stream's call: its limits, and how long it lives.</param>
+/// <param name="take">Takes a whole message in. Until it has completed nothing is read. Throws if it is the first one,
+/// and the link does not carry the stream.</param>
+/// <param name="ended">Cancelled when the stream ends.</param>
+internal sealed class DirectReader(
+    DirectConnection link, RawStream call, Func<ReadOnlySequence<byte>, ValueTask> take, CancellationToken ended)
+{
+    /// <summary>Two TLS records. It grows with the bytes of a larger message that have arrived.</summary>
+    private const int BufferBytes = 32 * 1024;
+
+    /// <summary>Fewest free bytes for a read.</summary>
+    private const int ReadBytesMin = 8 * 1024;
+
+    /// <summary>The first message is a Hello; until then the call's own reader uses the call's limits.</summary>
+    private const int FirstBytesMax = ReadBytesMin;
+
+    private byte[] _buffer = BufferArrays.Rent(BufferBytes);
+    private int _start;
+    private int _end;
+    private bool _isCarrying;
+
+    /// <summary>Reads until the link or the call ends.</summary>
+    /// <exception cref="RpcException">A message is malformed or over a limit.</exception>
+    /// <exception cref="IOException">The link is lost.</exception>
+    /// <exception cref="OperationCanceledException">The call has ended.</exception>
+    public void Run()
+    {
+        try
+        {
+            while (link.Read(_buffer.AsSpan(_end)) is var count and > 0)
+            {
+                _end += count;
+                TakeMessages();
+                MakeRoom();
+            }
+        }
+        finally
+        {
+            if (_isCarrying)
+            {
+                call.Incomplete.End();
+            }
+
+            BufferArrays.Return(_buffer);
+        }
+    }
+
+    private void TakeMessages()
+    {
+        ReadOnlySequence<byte> rest = new(_buffer, _start, _end - _start);
+        while (RawStream.TryReadMessage(
+            ref rest, _isCarrying ? Limits.FrameBytesMax : FirstBytesMax, out ReadOnlySequence<byte> message))
+        {
+            if (_isCarrying && !call.Reservation.Fits(message.Length))
+            {
+                // The bytes of a message that waits for budget still count as incomplete.
+                call.Incomplete.StopTimer();
+                call.Reservation.WaitUntilFitsAsync(message.Length, ended).GetAwaiter().GetResult();
+            }
+
+            ValueTask taken = take(message);
+            _isCarrying = true;
+            call.Incomplete.End();
+            if (!taken.IsCompletedSuccessfully)
+            {
+                taken.AsTask().GetAwaiter().GetResult();
+            }
+        }
+
+        _start = _end - (int)rest.Length;
+        if (_isCarrying)
+        {
+            call.Incomplete.Begin(rest.Length);
+        }
+    }
+
+    private void MakeRoom()
+    {
+        int rest = _end - _start;
+        if (rest == 0 && _buffer.Length > 4 * BufferBytes)
+        {
+            // A large message has passed.
+            Replace(BufferBytes);
+        }
+        else if (_buffer.Length - rest < ReadBytesMin)
+        {
+            Replace(2 * _buffer.Length);
+        }
+        else if (rest == 0 || _buffer.Length - _end < ReadBytesMin)
+        {
+            _buffer.AsSpan(_start, rest).CopyTo(_buffer);
+            (_start, _end) = (0, rest);
+        }
+    }
+
+    private void Replace(int bytes)
+    {
+        byte[] other = BufferArrays.Rent(bytes);
+        int rest = _end - _start;
+        _buffer.AsSpan(_start, rest).CopyTo(other);
+        BufferArrays.Return(_buffer);
+        (_buffer, _start, _end) = (other, 0, rest);
+    }
+}
+
+/// <summary>What gives streams their direct links. Immutable; any thread.</summary>
+/// <param name="Offer">Offers a stream a link: what serves the stream over it, until one of them ends. Returns the
+/// ticket for the client; null when there is no place.</param>
+/// <param name="Withdraw">The stream with this ticket needs no link any longer.</param>
+internal sealed record LinkOffers(Func<Action<DirectConnection>, string?> Offer, Action<string> Withdraw);

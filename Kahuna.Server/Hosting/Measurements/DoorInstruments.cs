@@ -22,6 +22,9 @@ internal static class DoorInstruments
                 "{connection}"),
             () => node.Connections());
         meter.Gauge(
+            new("kahuna.connections.direct", "Clients whose requests come over a direct link.", "{connection}"),
+            () => node.Direct.Open);
+        meter.Gauge(
             new("kahuna.connections.counted", "Open connections that count for --connections-per-address.",
                 "{connection}"),
             () => addresses.Figures.Connections);

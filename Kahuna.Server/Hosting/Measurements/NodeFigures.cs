@@ -22,6 +22,9 @@ internal sealed record NodeFigures(
     /// <summary>The links to other nodes.</summary>
     public required PeerLinks Links { get; init; }
 
+    /// <summary>The direct links of clients.</summary>
+    public required DirectLinks Direct { get; init; }
+
     /// <summary>The certificates.</summary>
     public required TlsSource Tls { get; init; }
 

@@ -178,6 +178,14 @@ internal sealed record NodeOptions
     /// <summary>Most open connections of one remote address; 0: no limit.</summary>
     public int ConnectionsPerAddress { get; init; } = ConnectionsPerAddressDefault;
 
+    /// <summary>
+    /// Default of <see cref="DirectLinks"/>: the busiest clients of a node, and a number of threads that costs little.
+    /// </summary>
+    public const int DirectLinksDefault = 64;
+
+    /// <summary>Most direct links of clients, each of which has a thread; 0: none.</summary>
+    public int DirectLinks { get; init; } = DirectLinksDefault;
+
     /// <summary>Who may do what.</summary>
     public AccessOptions Access { get; init; } = new();
 

@@ -94,6 +94,7 @@ internal sealed class NodeOptionsValidation(
             ClusterSecretFile = ReadFile(OptionSetting.ClusterSecretFile),
             PeerTls = ReadName(OptionSetting.PeerTls, PeerTlsMode.Secret),
             ConnectionsPerAddress = ReadConnections(),
+            DirectLinks = ReadNumber(OptionSetting.DirectLinks, 0, 1_000, NodeOptions.DirectLinksDefault),
             Access = new AccessOptionsReader(values, errors, isComplete).Read(listen, advertise),
             LogLevel = ReadName(OptionSetting.LogLevel, LogLevel.Information),
             LogFormat = ReadName(OptionSetting.LogFormat, LogFormat.Text),

@@ -143,6 +143,12 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
         "Most open connections of one remote address; loopback and the addresses of linked nodes do not count. "
         + "0: no limit. Default: 1024.");
 
+    public static readonly OptionSetting DirectLinks = new(
+        "direct-links",
+        "number",
+        "Most clients whose requests come on a connection with a thread of its own; the others share the thread pool. "
+        + "0: none. Default: 64.");
+
     public static readonly OptionSetting ClusterId = new(
         "cluster-id",
         "name",
@@ -272,9 +278,9 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
         NodeId, Listen, Advertise, Peers, Data, Partitions, Leaders, StateStore, LogLimit, LogKeep, PersistentLimit,
         EphemeralLimit, EphemeralPolicy, EphemeralPatience, WatchHistory, BackgroundRate, FeatureLevelMax,
         MaxValueBytes, Certificate, CertificateKey, TrustedCa, ClusterSecretFile, PeerTls,
-        ConnectionsPerAddress, ClusterId, Auth, AuthBootstrapFile, AuthClientCa, AuthJwtIssuer, AuthJwtAudience,
-        AuthJwtKeys, AuthJwtUserClaim, AuditLog, AuditLogMb, AuditLogFiles, Metrics, MetricsTokenFile, OtlpEndpoint,
-        SlowLogThreshold, TraceRatio, Ui, LogLevel, LogFormat, Trace, Config,
+        ConnectionsPerAddress, DirectLinks, ClusterId, Auth, AuthBootstrapFile, AuthClientCa, AuthJwtIssuer,
+        AuthJwtAudience, AuthJwtKeys, AuthJwtUserClaim, AuditLog, AuditLogMb, AuditLogFiles, Metrics, MetricsTokenFile,
+        OtlpEndpoint, SlowLogThreshold, TraceRatio, Ui, LogLevel, LogFormat, Trace, Config,
     ];
 
     /// <summary>
