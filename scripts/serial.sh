@@ -10,8 +10,7 @@ Usage: scripts/serial.sh [options]
   --callers LIST    requests of a frame; default 64,256
   --slices N        how often a part is measured; default 100
 
-Prints, for the loop of a partition with a log that costs nothing, the time of an operation and the
-operations per second; and what counting for /metrics adds to an operation.
+Prints the time of an operation of a loop, with a log that costs nothing, and of a log on the disk.
 USAGE
 }
 

@@ -97,6 +97,12 @@ internal sealed class DirectLinkDialer(ConnectionSettings settings)
     private readonly ConcurrentDictionary<Uri, long> _failed = new();
     private readonly string? _trustedCaFile = settings.TrustedCaFile;
     private readonly bool _insecure = settings.Insecure;
+
+    /// <summary>The stream on its call needs a part of the time that connecting may take.</summary>
+    private readonly TimeSpan _openTimeout =
+        DirectLinkProtocol.OpenTimeout < settings.ConnectTimeout / 2
+            ? DirectLinkProtocol.OpenTimeout : settings.ConnectTimeout / 2;
+
     private readonly KeepAlive _keepAlive = new(settings.KeepAliveInterval, settings.KeepAliveTimeout);
 
     /// <summary>A stream to the node may ask for a link.</summary>
@@ -119,13 +125,13 @@ internal sealed class DirectLinkDialer(ConnectionSettings settings)
             return new DirectFrameStream(call, link);
         }
 
+        _failed[endpoint] = Stopwatch.GetTimestamp();
         if (ct.IsCancellationRequested)
         {
             await call.DisposeAsync().ConfigureAwait(false);
             ct.ThrowIfCancellationRequested();
         }
 
-        _failed[endpoint] = Stopwatch.GetTimestamp();
         return call;
     }
 
@@ -134,7 +140,7 @@ internal sealed class DirectLinkDialer(ConnectionSettings settings)
         try
         {
             return await DirectLink.TryOpenAsync(
-                endpoint, ServerTrust.For(endpoint, _trustedCaFile, _insecure), ticket, _keepAlive, ct)
+                endpoint, ServerTrust.For(endpoint, _trustedCaFile, _insecure), ticket, _keepAlive, _openTimeout, ct)
                 .ConfigureAwait(false);
         }
         catch (IOException)

@@ -42,10 +42,16 @@ internal sealed class DirectLink : IValueTaskSource<int>, IDisposable
     /// <param name="trust">Whom to trust, and as whom to connect.</param>
     /// <param name="ticket">What the node gave.</param>
     /// <param name="keepAlive">How long the connection may be idle, and how long bytes may wait for an answer.</param>
+    /// <param name="timeout">How long it may take.</param>
     /// <param name="ct">Ends the wait.</param>
     /// <returns>The link; null: there is none, and the stream stays on its call.</returns>
     public static async Task<DirectLink?> TryOpenAsync(
-        Uri endpoint, SslClientAuthenticationOptions trust, string ticket, KeepAlive keepAlive, CancellationToken ct)
+        Uri endpoint,
+        SslClientAuthenticationOptions trust,
+        string ticket,
+        KeepAlive keepAlive,
+        TimeSpan timeout,
+        CancellationToken ct)
     {
         DirectLink link = new(endpoint, trust, ticket, keepAlive);
         bool isOpen = false;
@@ -53,8 +59,7 @@ internal sealed class DirectLink : IValueTaskSource<int>, IDisposable
         {
             link._thread.UnsafeStart();
             using Timer limit = new(
-                static state => ((DirectLink)state!).Close(), link, DirectLinkProtocol.OpenTimeout,
-                Timeout.InfiniteTimeSpan);
+                static state => ((DirectLink)state!).Close(), link, timeout, Timeout.InfiniteTimeSpan);
             using CancellationTokenRegistration ended = ct.UnsafeRegister(
                 static state => ((DirectLink)state!).Close(), link);
             isOpen = await link._opened.Task.ConfigureAwait(false);

@@ -66,7 +66,7 @@ public sealed class ScriptTests
     [InlineData("compare.sh", "--workloads", "set,scan")]
     [InlineData("compare.sh", "--against", "no-such-commit")]
     [InlineData("compare.sh", "--json", "no-such-directory/report.json")]
-    [InlineData("metrics-cost.sh", "--rounds", "0")]
+    [InlineData("option-cost.sh", "--rounds", "0")]
     [InlineData("serial.sh", "--callers", "some")]
     [InlineData("partitions.sh", "--no-such-option")]
     [InlineData("idle_connections.sh", "8082", "5000")]

@@ -23,7 +23,7 @@ internal static class MeasureCommand
             ["failover"] = (FailoverCommand.Defaults, FailoverCommand.Run),
             ["idle_connections"] = (IdleConnections.Defaults, IdleConnections.Run),
             ["memory"] = (MemoryCommand.Defaults, MemoryCommand.Run),
-            ["metrics-cost"] = (MetricsCostCommand.Defaults, MetricsCostCommand.Run),
+            ["option-cost"] = (OptionCostCommand.Defaults, OptionCostCommand.Run),
             ["partitions"] = ("", PartitionsCommand.Run),
             ["batches"] = (BatchesCommand.Defaults, BatchesCommand.Run),
             ["scans"] = (ScansCommand.Defaults, ScansCommand.Run),

@@ -27,6 +27,8 @@ internal static class SerialCommand
             {
                 Measure(run, kind, callers);
             }
+
+            MeasureLogAsync(run, callers).GetAwaiter().GetResult();
         }
     }
 
@@ -58,5 +60,22 @@ internal static class SerialCommand
             FormattableString.Invariant($"{"loop " + kind.ToString().ToLowerInvariant(),-12} {callers,7} {ns,8:N0} ")
             + FormattableString.Invariant($"{1e9 / ns,12:N0} {more.Median(),11:N1} ")
             + FormattableString.Invariant($"{$"{more[more.Length / 4]:N1} to {more[more.Length * 3 / 4]:N1}",24}"));
+    }
+
+    private static async Task MeasureLogAsync(Measurement run, int callers)
+    {
+        string directory = run.PathOf(FormattableString.Invariant($"log-{callers}"));
+        Directory.CreateDirectory(directory);
+        await using LoneLog log = new(directory, callers);
+        log.Run(SliceOperations);
+        List<double> slices = [];
+        for (int i = 0; i < run.Options.Number("slices"); i++)
+        {
+            slices.Add(log.Run(SliceOperations));
+        }
+
+        double ns = slices.Median();
+        run.Output.WriteLine(
+            FormattableString.Invariant($"{"log",-12} {callers,7} {ns,8:N0} {1e9 / ns,12:N0}"));
     }
 }

@@ -37,13 +37,18 @@ public sealed class DirectClientTests
     }
 
     [Theory]
-    [InlineData(true)]
-    [InlineData(false)]
-    public async Task What_keeps_links_away_keeps_no_client_away_and_is_asked_once(bool cuts)
+    [InlineData(true, 10)]
+    [InlineData(false, 10)]
+    [InlineData(false, 2)]
+    public async Task What_keeps_links_away_keeps_no_client_away_and_is_asked_once(bool cuts, int connectSeconds)
     {
         using LinkProxy proxy = new() { LinkTarget = cuts ? LinkProxy.Cut : null };
         await using EmbeddedCluster cluster = await StartAsync(proxy);
-        await using KahunaClient client = Connect(proxy);
+        await using KahunaClient client = KahunaClient.Connect($"https://127.0.0.1:{proxy.Port}", options =>
+        {
+            options.Insecure = true;
+            options.ConnectTimeout = TimeSpan.FromSeconds(connectSeconds);
+        });
         await client.KeyValues.SetAsync("k", "v");
         proxy.CutOff(links: false, others: true);
         await SetAsync(client, "w");
