@@ -98,10 +98,12 @@ internal sealed class DirectLinkDialer(ConnectionSettings settings)
     private readonly string? _trustedCaFile = settings.TrustedCaFile;
     private readonly bool _insecure = settings.Insecure;
 
+    /// <summary>Operations wait meanwhile, and have their own timeouts.</summary>
+    private static readonly TimeSpan s_openTimeoutMax = TimeSpan.FromSeconds(5);
+
     /// <summary>The stream on its call needs a part of the time that connecting may take.</summary>
     private readonly TimeSpan _openTimeout =
-        DirectLinkProtocol.OpenTimeout < settings.ConnectTimeout / 2
-            ? DirectLinkProtocol.OpenTimeout : settings.ConnectTimeout / 2;
+        settings.ConnectTimeout / 2 < s_openTimeoutMax ? settings.ConnectTimeout / 2 : s_openTimeoutMax;
 
     private readonly KeepAlive _keepAlive = new(settings.KeepAliveInterval, settings.KeepAliveTimeout);
 

@@ -15,6 +15,9 @@ namespace Kahuna.Server.Transport;
 /// <param name="logger">Hears of links that failed.</param>
 internal sealed class DirectLinks(TlsSource tls, int linksMax, ILogger logger)
 {
+    /// <summary>After this time without an acknowledgement the kernel closes a connection.</summary>
+    private static readonly TimeSpan s_silence = TimeSpan.FromSeconds(30);
+
     private readonly Lock _lock = new();
     private readonly Dictionary<string, Action<DirectConnection>> _offered = new(StringComparer.Ordinal);
     private readonly HashSet<BlockingSocket> _unproven = [];
@@ -61,7 +64,7 @@ internal sealed class DirectLinks(TlsSource tls, int linksMax, ILogger logger)
                 // Strangers cannot have more threads than there are tickets that somebody is to show.
                 if (!_isStopped && _unproven.Count < _offered.Count)
                 {
-                    BlockingSocket.LimitSilence(fresh, DirectLinkProtocol.OpenTimeout * 10);
+                    BlockingSocket.LimitSilence(fresh, s_silence);
                     socket = new BlockingSocket(fresh);
                     _unproven.Add(socket);
                 }

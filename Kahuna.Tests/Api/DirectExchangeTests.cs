@@ -134,10 +134,10 @@ public sealed class DirectExchangeTests
     [Fact]
     public async Task A_message_that_stays_incomplete_ends_the_call_and_a_silent_link_does_not()
     {
-        CallLimits limits = new() { RequestTimeout = TimeSpan.FromMilliseconds(500) };
+        CallLimits limits = new() { RequestTimeout = TimeSpan.FromSeconds(4) };
         using PipedExchange exchange = Open(limits);
         using RawLink link = await GreetAsync(exchange);
-        await Task.Delay(limits.RequestTimeout * 3);
+        await Task.Delay(limits.RequestTimeout * 1.5);
         Assert.False(exchange.Served.IsCompleted);
         await link.SendAsync(Bad(10)[..^1]);
         Exception ended = await Assert.ThrowsAnyAsync<Exception>(() => exchange.Served.WaitAsync(LastNet.Minute));

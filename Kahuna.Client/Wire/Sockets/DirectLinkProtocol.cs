@@ -27,8 +27,8 @@ internal static class DirectLinkProtocol
     /// <summary>The node takes the link.</summary>
     public const byte Taken = 1;
 
-    /// <summary>Largest time from connecting to the node's byte, on both sides.</summary>
-    public static readonly TimeSpan OpenTimeout = TimeSpan.FromSeconds(3);
+    /// <summary>Largest time from connecting to the node's byte; the node ends it then.</summary>
+    public static readonly TimeSpan OpenTimeout = TimeSpan.FromSeconds(10);
 
     /// <summary>The application protocol in the ClientHello.</summary>
     public static readonly SslApplicationProtocol ApplicationProtocol = new("kahuna-link/1");

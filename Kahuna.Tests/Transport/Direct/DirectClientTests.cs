@@ -37,8 +37,8 @@ public sealed class DirectClientTests
     }
 
     [Theory]
-    [InlineData(true, 10)]
-    [InlineData(false, 10)]
+    [InlineData(true, 60)]
+    [InlineData(false, 60)]
     [InlineData(false, 2)]
     public async Task What_keeps_links_away_keeps_no_client_away_and_is_asked_once(bool cuts, int connectSeconds)
     {
@@ -48,6 +48,7 @@ public sealed class DirectClientTests
         {
             options.Insecure = true;
             options.ConnectTimeout = TimeSpan.FromSeconds(connectSeconds);
+            options.RequestTimeout = LastNet.Minute;
         });
         await client.KeyValues.SetAsync("k", "v");
         proxy.CutOff(links: false, others: true);
@@ -155,7 +156,12 @@ public sealed class DirectClientTests
     }
 
     private static KahunaClient Connect(string endpoints) =>
-        KahunaClient.Connect(endpoints, static options => options.Insecure = true);
+        KahunaClient.Connect(endpoints, static options =>
+        {
+            options.Insecure = true;
+            options.ConnectTimeout = LastNet.Minute;
+            options.RequestTimeout = LastNet.Minute;
+        });
 
     private static KahunaClient Connect(LinkProxy proxy) => Connect($"https://127.0.0.1:{proxy.Port}");
 
