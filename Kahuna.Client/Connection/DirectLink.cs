@@ -128,7 +128,7 @@ internal sealed class DirectLink : IValueTaskSource<int>, IDisposable
             }
         }
 
-        // Whoever waits for it waits no longer, also not for a look-up of a name that takes its time.
+        // Ends the wait for the link, even while the name of the node is still being looked up.
         _opened.TrySetResult(false);
     }
 

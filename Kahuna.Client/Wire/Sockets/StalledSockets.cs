@@ -8,7 +8,7 @@ namespace Kahuna.Wire.Sockets;
 /// </summary>
 internal sealed class StalledSockets
 {
-    /// <summary>How long a socket that has just been added may wait behind those that nothing can be sent on.</summary>
+    /// <summary>Longest wait of a socket that was just added, while no other socket can send.</summary>
     private const int SelectMicroseconds = 5_000;
 
     private readonly Lock _lock = new();

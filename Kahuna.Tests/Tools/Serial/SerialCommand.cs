@@ -38,7 +38,7 @@ internal static class SerialCommand
         LoneLoop counted = new(kind, callers, reports.Times(1) ?? throw new MeasureException("metrics are off"));
         LoneLoop bare = new(kind, callers, null);
 
-        // The runtime compiles the hot methods again until nothing changes any more.
+        // Until the runtime has compiled the hot methods for the last time.
         for (int i = 0; i < 40; i++)
         {
             counted.Run(SliceOperations);
