@@ -7,7 +7,7 @@ usage() {
   cat <<USAGE
 Usage: scripts/cost.sh [options]
 
-  --workload NAME  set, get or mixed; default set
+  --workload NAME  set, get, mixed or lock; default set
   --workers LIST   default 1,64,256
   --seconds S      measured seconds per point; default 5
   --keys N         keys that are there and drawn from; default 10000
@@ -20,7 +20,7 @@ USAGE
 }
 
 read_options "$@" <<'OPTIONS'
-workload set|get|mixed set, get or mixed
+workload set|get|mixed|lock set, get, mixed or lock
 workers [1-9][0-9]*(,[1-9][0-9]*)* numbers with commas between
 seconds [1-9][0-9]* a whole number from 1 on
 keys [1-9][0-9]{0,8} a whole number from 1 on

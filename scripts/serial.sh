@@ -10,7 +10,7 @@ Usage: scripts/serial.sh [options]
   --callers LIST    requests of a frame; default 64,256
   --slices N        how often a part is measured; default 100
 
-Prints the time of an operation of a loop, with a log that costs nothing, and of a log on the disk.
+Prints the time of an operation of a loop, of a log, of a link between nodes and of a stream of a client, each alone.
 USAGE
 }
 

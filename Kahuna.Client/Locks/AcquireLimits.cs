@@ -25,7 +25,10 @@ internal readonly struct AcquireLimits
     public long Until { get; }
 
     /// <summary>The rest of the wait plus one request timeout; never negative.</summary>
-    public TimeSpan Left => _clock.Span(Math.Max(0, _limit - _clock.Now));
+    public TimeSpan Left => LeftAt(_clock.Now);
+
+    /// <summary>What <see cref="Left"/> is at a moment.</summary>
+    public TimeSpan LeftAt(long moment) => _clock.Span(Math.Max(0, _limit - moment));
 
     /// <summary>True when nothing is left.</summary>
     public bool IsOver => _limit <= _clock.Now;

@@ -44,28 +44,40 @@ internal sealed class Acquirer(LockOperations calls, LeaseKeeper keeper)
     /// <param name="options">Owner, note and renewal; null for the defaults.</param>
     /// <param name="ct">Ends the wait; the claim is then abandoned in the background.</param>
     /// <returns>The handle; null when the lock is not free and the caller does not wait.</returns>
-    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    public async ValueTask<LockHandle?> AcquireAsync(
+    public ValueTask<LockHandle?> AcquireAsync(
         LockRequest request, TimeSpan? wait, LockOptions? options, CancellationToken ct)
     {
         if (_isClosing)
         {
-            throw OperationErrors.Closed();
+            return ValueTask.FromException<LockHandle?>(OperationErrors.Closed());
         }
 
         options ??= LockOptions.Default;
-        OwnerClaim claim = OwnerClaim.Of(in request, options, calls.Owners);
+        OwnerClaim claim;
+        try
+        {
+            claim = OwnerClaim.Of(in request, options, calls.Owners);
+        }
+        catch (KahunaException refused)
+        {
+            return ValueTask.FromException<LockHandle?>(refused);
+        }
+
         if (ct.IsCancellationRequested)
         {
-            throw new KahunaCanceledException(OperationOutcome.DidNotHappen, ct);
+            return ValueTask.FromException<LockHandle?>(
+                new KahunaCanceledException(OperationOutcome.DidNotHappen, ct));
         }
 
         AcquireLimits limits = new(calls.Clock, wait, calls.RequestTimeout);
-        if (!claim.IsNamed)
-        {
-            return await AcquireAsync(claim, wait, limits, options, ct).ConfigureAwait(calls.CapturesContext);
-        }
+        return claim.IsNamed
+            ? AcquireNamedAsync(claim, wait, limits, options, ct)
+            : AcquireAsync(claim, wait, limits, options, ct);
+    }
 
+    private async ValueTask<LockHandle?> AcquireNamedAsync(
+        OwnerClaim claim, TimeSpan? wait, AcquireLimits limits, LockOptions options, CancellationToken ct)
+    {
         if (_abandoning.TryGetValue(KeyOf(in claim), out Task? abandoning)
             && !await IsAbandonedAsync(abandoning, limits, ct).ConfigureAwait(calls.CapturesContext))
         {
@@ -88,11 +100,11 @@ internal sealed class Acquirer(LockOperations calls, LeaseKeeper keeper)
         for (int dead = 1; ; dead++)
         {
             claim.Pending?.Begin();
-            long sent = calls.Clock.Now;
+            long sent = dead == 1 && !claim.IsNamed ? limits.Begun : calls.Clock.Now;
             LockReply reply;
             try
             {
-                ValueTask<LockReply> call = calls.AcquireAsync(in claim, waitMs, limits.Left);
+                ValueTask<LockReply> call = calls.AcquireAsync(in claim, waitMs, limits.LeftAt(sent));
                 ValueTask<LockReply> answer = ct.CanBeCanceled && !call.IsCompleted
                     ? UnlessCanceledAsync(claim, AsTaskAsync(call), ct)
                     : call;
@@ -329,7 +341,8 @@ internal sealed class Acquirer(LockOperations calls, LeaseKeeper keeper)
 
     /// <summary>True when enough of the lease is left for the handle's own renewals.</summary>
     private bool IsFresh(in OwnerClaim claim, long begun) =>
-        LockHandle.UsableUntil(calls.Clock, begun, claim.Lease) - calls.Clock.Now > calls.Clock.Of(claim.Lease / 3);
+        LockHandle.UsableUntil(calls.Clock, begun, claim.Lease) - calls.Clock.Now
+            > calls.Clock.Of(new TimeSpan(claim.Lease.Ticks / 3));
 
     /// <summary>The lease has ended or nearly so by this clock: the grant counts only if it can be renewed.</summary>
     private async ValueTask<LockHandle?> TakeLateAsync(

@@ -6,7 +6,7 @@ namespace Kahuna.Client.Locks;
 
 /// <summary>
 /// The lease behind a <see cref="LockHandle"/>: renews itself, knows until when the lock is certainly held, and signals
-/// its loss. Kept by the <see cref="LeaseKeeper"/> until it ends. It references its handle weakly: a handle that the
+/// its loss. Kept by the <see cref="LeaseKeeper"/> until it ends. It does not reference its handle: one that the
 /// application has dropped can be neither used nor released, so its lease is no longer renewed. Any thread.
 /// </summary>
 internal sealed class HeldLease
@@ -27,12 +27,12 @@ internal sealed class HeldLease
     private readonly LeaseKeeper _keeper;
     private readonly OwnerClaim _claim;
     private readonly long _renewUntil;
-    private readonly WeakReference<LockHandle> _handle = new(null!);
     private LockHandle? _keptHandle;
     private CancellationTokenSource? _lost;
     private long _heldUntil;
     private long _renewAt;
     private volatile bool _isReleased;
+    private volatile bool _isForgotten;
 
     private HeldLease(
         LockOperations calls, LeaseKeeper keeper, in OwnerClaim claim, FencingToken token, LockOptions options)
@@ -102,7 +102,6 @@ internal sealed class HeldLease
     {
         HeldLease lease = new(calls, keeper, in claim, grant.Token, options);
         LockHandle handle = new(lease);
-        lease._handle.SetTarget(handle);
 
         // The timing of garbage collection is not part of a simulated run.
         lease._keptHandle = calls.CapturesContext ? handle : null;
@@ -151,6 +150,9 @@ internal sealed class HeldLease
         return reply.Status == OutcomeStatus.Applied;
     }
 
+    /// <summary>The application has dropped the handle.</summary>
+    public void Forget() => _isForgotten = true;
+
     /// <summary>The keeper's alarm: the lease is due.</summary>
     public void OnDue(long now)
     {
@@ -162,7 +164,7 @@ internal sealed class HeldLease
         long renewAt = Volatile.Read(ref _renewAt);
         if (renewAt <= now && Interlocked.CompareExchange(ref _renewAt, Never, renewAt) == renewAt)
         {
-            if (_handle.TryGetTarget(out _))
+            if (!_isForgotten)
             {
                 // On the keeper's own thread the renewal starts there, and needs no pool thread before it is written.
                 _ = _keeper.HasThread ? RenewAsync() : _calls.Start(RenewAsync);
@@ -272,7 +274,7 @@ internal sealed class HeldLease
     private long NextRenewal(long heldUntil)
     {
         long full = UsableUntil(_calls.Clock, 0, _claim.Lease);
-        long at = heldUntil - full + _calls.Clock.Of(_claim.Lease / 3);
+        long at = heldUntil - full + _calls.Clock.Of(new TimeSpan(_claim.Lease.Ticks / 3));
         return at >= _renewUntil || heldUntil >= _renewUntil ? Never : at;
     }
 

@@ -27,6 +27,9 @@ public sealed class LockHandle : IAsyncDisposable
 
     internal LockHandle(HeldLease lease) => _lease = lease;
 
+    /// <summary>The application has dropped the handle without releasing the lock.</summary>
+    ~LockHandle() => _lease.Forget();
+
     /// <summary>Name of the lock.</summary>
     public string Resource => _lease.Claim.Resource;
 
@@ -83,7 +86,11 @@ public sealed class LockHandle : IAsyncDisposable
     /// The call failed: the lock may be held until its lease ends. The call may be repeated.
     /// </exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
-    public ValueTask<bool> ReleaseAsync(CancellationToken ct = default) => _lease.ReleaseAsync(ct);
+    public ValueTask<bool> ReleaseAsync(CancellationToken ct = default)
+    {
+        GC.SuppressFinalize(this);
+        return _lease.ReleaseAsync(ct);
+    }
 
     /// <summary>
     /// Releases the lock as <see cref="ReleaseAsync"/> does, unless that was done. Never throws: if no node answers

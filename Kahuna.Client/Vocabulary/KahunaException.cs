@@ -1,3 +1,5 @@
+using Kahuna.Wire.Outcomes;
+
 namespace Kahuna;
 
 /// <summary>
@@ -30,6 +32,11 @@ public sealed class KahunaException : Exception
     /// cases. <c>KahunaClient.Transactions.FindOutcomeAsync</c> finds the outcome.
     /// </summary>
     public string? TransactionId { get; init; }
+
+    /// <summary>
+    /// What a node answered; the default where it did not, or where an earlier attempt may have happened.
+    /// </summary>
+    internal OutcomeStatus Answered { get; init; }
 
     /// <summary>
     /// True when repeating the operation cannot apply it twice, which is exactly when it did not happen. The repetition

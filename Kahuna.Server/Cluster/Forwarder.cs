@@ -87,7 +87,11 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
         catch (KahunaException error)
         {
             ByteBuffer buffer = ByteBuffer.Rent();
-            Outcome.WriteError(buffer, OutcomeStatuses.Of(error.Code, error.Outcome), error.Message);
+
+            // A caller whose session was forgotten, and of whose call nothing can have been applied, takes another one.
+            OutcomeStatus status = error.Answered == OutcomeStatus.SessionUnknown
+                ? OutcomeStatus.SessionUnknown : OutcomeStatuses.Of(error.Code, error.Outcome);
+            Outcome.WriteError(buffer, status, error.Message);
             byte[] bytes = buffer.Written.ToArray();
             buffer.Return();
             return bytes;

@@ -65,7 +65,7 @@ internal sealed class KahunaNode : IAsyncDisposable
     private NodeMetrics? _metrics;
     private NodePage? _page;
     private WebApplication? _app;
-    private Timer? _ticker;
+    private NodeTicker? _ticker;
     private Timer? _slowTicker;
     private int _stopped;
     private int _dead;
@@ -269,7 +269,7 @@ internal sealed class KahunaNode : IAsyncDisposable
             await _app.DisposeAsync().ConfigureAwait(false);
         }
 
-        foreach (Timer timer in new[] { _ticker, _slowTicker }.OfType<Timer>())
+        foreach (IAsyncDisposable timer in new IAsyncDisposable?[] { _ticker, _slowTicker }.OfType<IAsyncDisposable>())
         {
             await timer.DisposeAsync().ConfigureAwait(false);
         }
@@ -346,7 +346,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         _stateThread.Start();
         _links.Start();
         _view.Watch(SetHealth);
-        _ticker = new Timer(_ => Tick(), null, TickMs, TickMs);
+        _ticker = new NodeTicker(Tick, TickMs);
         _slowTicker = new Timer(_ => SlowTick(), null, TimeSpan.Zero, CertificateWatch.Interval);
         _ = GcPauses.Shared;
         StartReport.Write(Options, _log);

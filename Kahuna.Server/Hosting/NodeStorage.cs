@@ -50,6 +50,7 @@ internal sealed class NodeStorage : IAsyncDisposable
                     options.LogKeepBytes / SegmentsPerKeptLog, sizes.FirstSegmentBytes, sizes.SegmentBytes),
                 LogId = identity.LogId,
                 LogMade = identity.LogMade,
+                WriteMode = options.LogWrites == LogWrites.Direct ? DiskFileMode.Appended : DiskFileMode.Existing,
                 Time = TimeProvider.System,
             },
             fatal,

@@ -307,6 +307,7 @@ internal sealed class GroupCommit : IDisposable
 
         InvariantException.Require(
             written == LogRecord.BatchBytes + _front.Body.Length + bodyBytes, "the parts are the whole batch");
+        long begun = _options.Time?.GetTimestamp() ?? 0;
         try
         {
             _file.Write(_position, _parts.AsSpan(0, parts));
@@ -319,7 +320,6 @@ internal sealed class GroupCommit : IDisposable
         // Do not keep a buffer alive because it was once part of a large batch.
         _parts.AsSpan(0, parts).Clear();
 
-        long begun = _options.Time?.GetTimestamp() ?? 0;
         try
         {
             _file.SyncData();

@@ -389,7 +389,7 @@ internal sealed class LogRecovery(
     /// </summary>
     private LogTail Continue(Scanned tail, LogExtentFile extents)
     {
-        IDiskFile file = disk.Open(tail.Path, DiskFileMode.Existing);
+        IDiskFile file = disk.Open(tail.Path, options.WriteMode);
         try
         {
             if (tail.Batches > 0)

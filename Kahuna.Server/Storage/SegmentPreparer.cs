@@ -217,7 +217,7 @@ internal sealed class SegmentPreparer(
             // Record it before its first batch: from then on, a log without this file has lost data.
             Record(segment);
             file.Dispose();
-            return disk.Open(files.Path(segment), DiskFileMode.Existing);
+            return disk.Open(files.Path(segment), options.WriteMode);
         }
         catch
         {

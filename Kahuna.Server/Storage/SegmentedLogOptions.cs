@@ -1,3 +1,5 @@
+using Kahuna.Server.Storage.Disk;
+
 namespace Kahuna.Server.Storage;
 
 /// <summary>Sizes and limits of the log. Immutable.</summary>
@@ -62,6 +64,9 @@ internal sealed record SegmentedLogOptions
             SegmentBytes, Math.Max(LogLimitBytes / 4, SegmentBytesMin) / SegmentHeader.Bytes * SegmentHeader.Bytes);
         return segment > 32 ? bytesMax : Math.Min(bytesMax, FirstSegmentBytes << (int)(segment - 1));
     }
+
+    /// <summary>How the segments are opened that are written.</summary>
+    public DiskFileMode WriteMode { get; init; } = DiskFileMode.Appended;
 
     /// <summary>The clock by which syncs are measured; null: they are not.</summary>
     public TimeProvider? Time { get; init; }

@@ -12,6 +12,39 @@ namespace Kahuna.Tests.Api;
 /// <summary>What a node sends on for a unary caller is byte for byte what it was given.</summary>
 public sealed class ForwarderTests
 {
+    [Theory]
+    [InlineData(false, false, true)]
+    [InlineData(true, false, false)]
+    [InlineData(false, true, false)]
+    public async Task A_forgotten_session_is_told_as_such_while_nothing_can_have_happened(
+        bool mayHaveHappened, bool isFirstUnknown, bool isTold)
+    {
+        FakeCluster cluster = new();
+        int attempts = 0;
+        cluster[1].Answer = _ => new FakeReply(
+            isFirstUnknown && ++attempts == 1 ? OutcomeStatus.Unknown : OutcomeStatus.SessionUnknown, 0, 0);
+        await using Forwarder forwarder = new(
+            [cluster[1].Endpoint],
+            null,
+            settings => new ConnectionPorts(cluster, settings.Time, Context: null, Seed: 3),
+            NullLoggerFactory.Instance);
+        byte[] answer = await forwarder.ForwardAsync(
+            Encode(new Command
+            {
+                Kind = CommandKind.Set,
+                Flags = CommandFlags.Session,
+                Key = "k"u8,
+                Value = "v"u8,
+                SessionId = 6,
+                Sequence = 7,
+            }),
+            mayHaveHappened,
+            LastNet.Minute,
+            CancellationToken.None);
+        Outcome.TryRead(answer, out Outcome outcome);
+        Assert.Equal(isTold ? OutcomeStatus.SessionUnknown : OutcomeStatus.NumberForgotten, outcome.Status);
+    }
+
     [Fact]
     public async Task Every_field_is_sent_on()
     {

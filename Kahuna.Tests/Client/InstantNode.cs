@@ -48,41 +48,54 @@ internal sealed class InstantNode : IFrameChannel, IFrameStream, IValueTaskSourc
     public ValueTask WriteAsync(ReadOnlyMemory<byte> messages)
     {
         Frame.TryGetPayload(messages.Span[Frame.GrpcPrefixBytes..], out ReadOnlySpan<byte> payload);
-        Frame.TryReadHeader(payload, out FrameKind kind, out _, out int count);
         ByteBuffer frame = ByteBuffer.Rent();
-        if (kind == FrameKind.Hello)
+        Interlocked.Add(ref Requests, Answer(payload, frame, new Outcome(Status, 1, -1)
         {
-            Frame.Begin(frame, FrameKind.Hello, Limits.WireVersion);
-            Frame.End(frame, 0);
-            Append(frame);
-            frame.Length = 0;
-            DescribeClusterResponse map = new() { ClusterId = "instant", NodeId = 1, ServerVersion = "1" };
-            map.Nodes.Add(new Node { Id = 1, Endpoint = s_endpoint.ToString() });
-            map.Partitions.Add(new PartitionLeader { LeaderNodeId = 1, Term = 1 });
-            Frame.Begin(frame, FrameKind.Map);
-            frame.Append(map.ToByteArray());
-            Frame.End(frame, 1);
-        }
-        else
-        {
-            Interlocked.Add(ref Requests, count);
-            Frame.Begin(frame, FrameKind.Replies);
-            int at = Frame.HeaderBytes;
-            for (int i = 0; i < count; i++)
-            {
-                uint number = BinaryPrimitives.ReadUInt32LittleEndian(payload[at..]);
-                at += Frame.RequestHeaderBytes + BinaryPrimitives.ReadInt32LittleEndian(payload[(at + 8)..]);
-                Frame.AppendReply(
-                    frame, number, new Outcome(Status, 1, -1) { HasValue = Value.Length > 0, Value = Value });
-            }
-
-            Frame.End(frame, count);
-        }
-
-        Append(frame);
+            HasValue = Value.Length > 0,
+            Value = Value,
+        }));
+        frame.Written.CopyTo(_replies.AsSpan(_length));
+        _length += frame.Length;
         frame.Return();
         Give();
         return ValueTask.CompletedTask;
+    }
+
+    /// <summary>Appends what a node answers to a frame: to a greeting, or the same to all of its requests.</summary>
+    /// <returns>Requests in the frame.</returns>
+    public static int Answer(ReadOnlySpan<byte> payload, ByteBuffer replies, scoped in Outcome outcome)
+    {
+        Frame.TryReadHeader(payload, out FrameKind kind, out _, out int count);
+        if (kind == FrameKind.Hello)
+        {
+            Frame.Begin(replies, FrameKind.Hello, Limits.WireVersion);
+            Frame.End(replies, 0);
+            DescribeClusterResponse map = new() { ClusterId = "instant", NodeId = 1, ServerVersion = "1" };
+            map.Nodes.Add(new Node { Id = 1, Endpoint = s_endpoint.ToString() });
+            map.Partitions.Add(new PartitionLeader { LeaderNodeId = 1, Term = 1 });
+            ByteBuffer frame = ByteBuffer.Rent();
+            Frame.Begin(frame, FrameKind.Map);
+            frame.Append(map.ToByteArray());
+            Frame.End(frame, 1);
+            replies.Append(frame.Written);
+            frame.Return();
+            return 0;
+        }
+
+        ByteBuffer answers = ByteBuffer.Rent();
+        Frame.Begin(answers, FrameKind.Replies);
+        int at = Frame.HeaderBytes;
+        for (int i = 0; i < count; i++)
+        {
+            uint number = BinaryPrimitives.ReadUInt32LittleEndian(payload[at..]);
+            at += Frame.RequestHeaderBytes + BinaryPrimitives.ReadInt32LittleEndian(payload[(at + 8)..]);
+            Frame.AppendReply(answers, number, outcome);
+        }
+
+        Frame.End(answers, count);
+        replies.Append(answers.Written);
+        answers.Return();
+        return count;
     }
 
     /// <inheritdoc/>
@@ -132,12 +145,6 @@ internal sealed class InstantNode : IFrameChannel, IFrameStream, IValueTaskSourc
     void IValueTaskSource<int>.OnCompleted(
         Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
         _read.OnCompleted(continuation, state, token, flags);
-
-    private void Append(ByteBuffer frame)
-    {
-        frame.Written.CopyTo(_replies.AsSpan(_length));
-        _length += frame.Length;
-    }
 
     private void Give()
     {

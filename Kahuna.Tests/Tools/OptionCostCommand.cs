@@ -6,9 +6,10 @@ namespace Kahuna.Tests.Tools;
 
 /// <summary>
 /// The measurement of scripts/option-cost.sh: the same load on two clusters with two values of an option, in short
-/// turns whose order changes from pair to pair. What else the machine does meets both turns of a pair; what the
-/// processes of one cluster have by chance, as where their leaders and their memory are, differs from round to round.
-/// Stateless.
+/// turns whose order changes from pair to pair, and with an order of starts that changes from round to round. What
+/// else the machine does meets both turns of a pair; what the processes of one cluster have by chance, as where their
+/// leaders and their memory are, differs from round to round. Twice the same value shows what the comparison itself
+/// gives. Stateless.
 /// </summary>
 internal static class OptionCostCommand
 {
@@ -16,6 +17,12 @@ internal static class OptionCostCommand
         + "--workers=256 --workloads=set,get";
 
     private const int WarmUpSeconds = 8;
+
+    /// <summary>Until the runtime has compiled what makes a page: the first ones take 20 times as long.</summary>
+    private const int WarmUpPages = 200;
+
+    /// <summary>Longer than a page is kept.</summary>
+    private static readonly TimeSpan s_pageInterval = TimeSpan.FromMilliseconds(110);
 
     public static void Run(Measurement run)
     {
@@ -30,19 +37,16 @@ internal static class OptionCostCommand
         for (int round = 0; round < run.Options.Number("rounds"); round++)
         {
             (ServerCluster first, ServerCluster second) = (new(run, "first"), new(run, "second"));
-            first.Up("--" + option, run.Options.Text("first"));
-            second.Up("--" + option, run.Options.Text("second"));
-
-            // Leaders move to where they belong. Then the first pages and operations compile what they need.
-            run.Sleep(4);
-            using Scraper? scraper = option == "metrics" ? new Scraper(first) : null;
-            Warm(run, first, scraper);
-            Warm(run, second, null);
+            using Scraper? scraper =
+                option == "metrics" && run.Options.Text("first") == "on" ? new Scraper(first) : null;
+            bool firstLeads = round % 2 == 0;
+            Start(run, firstLeads ? [(first, "first", scraper), (second, "second", null)]
+                : [(second, "second", null), (first, "first", scraper)]);
             for (int point = 0; point < points.Length; point++)
             {
                 for (int i = 0; i < run.Options.Number("turns"); i++)
                 {
-                    Turn? early = i % 2 == 0 ? Load(run, first, points[point], scraper) : null;
+                    Turn? early = (i % 2 == 0) == firstLeads ? Load(run, first, points[point], scraper) : null;
                     Turn other = Load(run, second, points[point], null);
                     turns[point].Add((early ?? Load(run, first, points[point], scraper), other));
                 }
@@ -64,12 +68,32 @@ internal static class OptionCostCommand
         }
     }
 
+    private static void Start(Measurement run, (ServerCluster Cluster, string Value, Scraper? Scraper)[] clusters)
+    {
+        foreach ((ServerCluster cluster, string value, _) in clusters)
+        {
+            cluster.Up("--" + run.Options.Text("option"), run.Options.Text(value));
+        }
+
+        // Leaders move to where they belong. Then the first pages and operations compile what they need.
+        run.Sleep(4);
+        foreach ((ServerCluster cluster, _, Scraper? scraper) in clusters)
+        {
+            Warm(run, cluster, scraper);
+        }
+    }
+
     private static void Warm(Measurement run, ServerCluster cluster, Scraper? scraper)
     {
+        for (int i = 0; scraper is not null && i < WarmUpPages; i++)
+        {
+            scraper.Scrape();
+            run.Sleep(s_pageInterval.TotalSeconds);
+        }
+
         int workers = run.Options.Numbers("workers").Max();
         foreach (string workload in run.Options.List("workloads"))
         {
-            scraper?.Scrape();
             LoadGenerator.Run(run, new LoadPlan(cluster.Endpoints, workload, workers, WarmUpSeconds));
         }
     }

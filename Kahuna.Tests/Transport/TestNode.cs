@@ -1,6 +1,7 @@
 using System.Net;
 using System.Text;
 using Kahuna.Server.Hosting.Certificates;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Transport;
 using Kahuna.Tests.Partitions;
@@ -53,11 +54,15 @@ internal sealed class TestNode : IAsyncDisposable
         ReconnectMax = TimeSpan.FromMilliseconds(50),
     };
 
-    public static async Task<TestNode> StartAsync(PeerLinksOptions options, int port = 0)
+    /// <param name="options">The node's options.</param>
+    /// <param name="port">Where to listen; 0: any free port.</param>
+    /// <param name="receiver">Takes the frames; null: they are recorded.</param>
+    public static async Task<TestNode> StartAsync(
+        PeerLinksOptions options, int port = 0, IPeerReceiver? receiver = null)
     {
         FrameRecorder frames = new();
         LogRecorder log = new();
-        PeerLinks links = new(options, frames, log);
+        PeerLinks links = new(options, receiver ?? frames, log);
         WebApplicationBuilder builder = WebApplication.CreateSlimBuilder();
         builder.Logging.ClearProviders();
         builder.WebHost.UseKestrelHttpsConfiguration();

@@ -57,7 +57,8 @@ internal sealed class DevelopmentCertificates(string directory, TimeProvider tim
 
     /// <summary>
     /// The node certificate, created or renewed if needed. It is valid for localhost, both loopback addresses, this
-    /// machine's name and <paramref name="hosts"/>.
+    /// machine's name and <paramref name="hosts"/>, except for names that no certificate can have: Linux lets a machine
+    /// have one with 64 characters.
     /// </summary>
     /// <exception cref="CertificateException">The directory is unusable; the message is one line.</exception>
     public NodeTls Ensure(IEnumerable<string> hosts)
@@ -72,8 +73,9 @@ internal sealed class DevelopmentCertificates(string directory, TimeProvider tim
         SortedSet<string> names = new(
             ["localhost", "127.0.0.1", "::1", Environment.MachineName.ToLowerInvariant(), .. hosts.Select(Normalize)],
             StringComparer.Ordinal);
-        names.RemoveWhere(name =>
-            IPAddress.TryParse(name, out IPAddress? ip) && (ip.Equals(IPAddress.Any) || ip.Equals(IPAddress.IPv6Any)));
+        names.RemoveWhere(static name => IPAddress.TryParse(name, out IPAddress? ip)
+            ? ip.Equals(IPAddress.Any) || ip.Equals(IPAddress.IPv6Any)
+            : !IsName(name));
         try
         {
             System.IO.Directory.CreateDirectory(directory);
@@ -90,6 +92,19 @@ internal sealed class DevelopmentCertificates(string directory, TimeProvider tim
                 $"Cannot create development certificates in {directory}: {OneLine.Of(error.Message)} Use "
                     + $"--certificate and --certificate-key, or set {Shared.DirectoryVariable}.",
                 error);
+        }
+    }
+
+    /// <summary>A certificate can have this name.</summary>
+    private static bool IsName(string name)
+    {
+        try
+        {
+            return new IdnMapping().GetAscii(name).Length > 0;
+        }
+        catch (ArgumentException)
+        {
+            return false;
         }
     }
 

@@ -39,7 +39,7 @@ internal static class StorageInstruments
             new("kahuna.log.batches", "Batches that were written, each with one sync.", "{batch}"),
             () => log.Times.Batches);
         meter.Histogram(
-            new("kahuna.log.sync.duration", "How long the disk took to sync a batch of the log."),
+            new("kahuna.log.sync.duration", "How long the disk took to write and sync a batch of the log."),
             1,
             () => [HistogramSeries.Of([], [log.Times.Syncs])]);
         meter.Gauge(

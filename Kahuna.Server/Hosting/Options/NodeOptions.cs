@@ -121,6 +121,9 @@ internal sealed record NodeOptions
     /// </summary>
     public long LogKeepBytes { get => field < LogLimitBytes ? field : LogLimitBytes / 2; init; } = LogKeepBytesDefault;
 
+    /// <summary>How the log is written.</summary>
+    public LogWrites LogWrites { get; init; }
+
     /// <summary>Memory of the changes that watches can go back to, of all partitions.</summary>
     public long WatchHistoryBytes { get; init; } = WatchHistoryBytesDefault;
 

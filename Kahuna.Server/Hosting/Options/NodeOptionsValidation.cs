@@ -79,6 +79,7 @@ internal sealed class NodeOptionsValidation(
             StateStore = ReadName(OptionSetting.StateStore, StateStoreChoice.Auto),
             LogLimitBytes = logLimit,
             LogKeepBytes = ReadLogKeep(logLimit),
+            LogWrites = ReadName(OptionSetting.LogWrites, LogWrites.Direct),
             PersistentBytesMax = ReadPersistentLimit(),
             EphemeralBytesMax = ReadSize(
                 OptionSetting.EphemeralLimit, EphemeralBytesMin, long.MaxValue, NodeOptions.EphemeralBytesDefault),

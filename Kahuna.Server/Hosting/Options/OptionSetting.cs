@@ -58,6 +58,12 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
         "Size of the log that is kept for lagging nodes; a smaller log is not cut. "
         + "Must be less than --log-limit. Default: 512MB.");
 
+    public static readonly OptionSetting LogWrites = new(
+        "log-writes",
+        "direct|cached",
+        "Whether the log is written past the system's page cache, where the file system can, or through it. "
+        + "Default: direct.");
+
     public static readonly OptionSetting PersistentLimit = new(
         "persistent-limit",
         "size",
@@ -275,9 +281,9 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
     /// <summary>The options that take a value.</summary>
     public static readonly IReadOnlyList<OptionSetting> All =
     [
-        NodeId, Listen, Advertise, Peers, Data, Partitions, Leaders, StateStore, LogLimit, LogKeep, PersistentLimit,
-        EphemeralLimit, EphemeralPolicy, EphemeralPatience, WatchHistory, BackgroundRate, FeatureLevelMax,
-        MaxValueBytes, Certificate, CertificateKey, TrustedCa, ClusterSecretFile, PeerTls,
+        NodeId, Listen, Advertise, Peers, Data, Partitions, Leaders, StateStore, LogLimit, LogKeep, LogWrites,
+        PersistentLimit, EphemeralLimit, EphemeralPolicy, EphemeralPatience, WatchHistory, BackgroundRate,
+        FeatureLevelMax, MaxValueBytes, Certificate, CertificateKey, TrustedCa, ClusterSecretFile, PeerTls,
         ConnectionsPerAddress, DirectLinks, ClusterId, Auth, AuthBootstrapFile, AuthClientCa, AuthJwtIssuer,
         AuthJwtAudience, AuthJwtKeys, AuthJwtUserClaim, AuditLog, AuditLogMb, AuditLogFiles, Metrics, MetricsTokenFile,
         OtlpEndpoint, SlowLogThreshold, TraceRatio, Ui, LogLevel, LogFormat, Trace, Config,

@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using System.Runtime.CompilerServices;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.State.Rows;
 using Kahuna.Wire.Commands;
@@ -10,6 +11,7 @@ namespace Kahuna.Server.State.Locks;
 /// and those who wait (<see cref="ClaimRow"/>), each in the order of their tokens. The latest token of the partition is
 /// the row <c>0xFF T</c>. Knows no rules. Owned by one <see cref="LockTable"/>; not thread-safe.
 /// </summary>
+[SkipLocalsInit]
 internal sealed class LockRows
 {
     private static readonly byte[] s_latestName = SystemRowKind.LatestToken.ToName();
@@ -18,11 +20,15 @@ internal sealed class LockRows
     private readonly KeyStore _store;
     private readonly StateLimits _limits;
 
+    /// <summary>The row of the latest token, which is never freed; none before the first claim.</summary>
+    private Row _latest;
+
     public LockRows(KeyStore store, StateLimits limits)
     {
         _store = store;
         _limits = limits;
         Claims = new ClaimIndex(limits.HashSecret);
+        _latest = store.System.Find(s_latestName);
         Row before = store.System.Find(s_leasesBeforeName);
         LeasesBefore = before.IsNone
             ? default
@@ -249,19 +255,18 @@ internal sealed class LockRows
 
     private FencingToken NextToken()
     {
-        Row row = _store.System.Find(s_latestName);
         Span<byte> value = stackalloc byte[sizeof(long)];
-        long next = row.IsNone
+        long next = _latest.IsNone
             ? _limits.FirstRevision.Value
-            : BinaryPrimitives.ReadInt64LittleEndian(_store.Keys.Value(in _store.Keys[row])) + 1;
+            : BinaryPrimitives.ReadInt64LittleEndian(_store.Keys.Value(in _store.Keys[_latest])) + 1;
         BinaryPrimitives.WriteInt64LittleEndian(value, next);
-        if (row.IsNone)
+        if (_latest.IsNone)
         {
-            _store.System.Create(SystemRowKind.LatestToken, s_latestName, value);
+            _latest = _store.System.Create(SystemRowKind.LatestToken, s_latestName, value);
         }
         else
         {
-            _store.System.Rewrite(row, value);
+            _store.System.Rewrite(_latest, value);
         }
 
         return new FencingToken(next);

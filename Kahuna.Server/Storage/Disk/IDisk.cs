@@ -8,6 +8,12 @@ internal enum DiskFileMode
 
     /// <summary>The file is created, or emptied if it exists.</summary>
     Empty,
+
+    /// <summary>
+    /// The file must exist; each write goes on where the last one ended, and goes past the system's page cache where it
+    /// can. What is behind the written bytes, in a block of 4,096 bytes that they share, may become zero.
+    /// </summary>
+    Appended,
 }
 
 /// <summary>Space on a disk, in bytes. <paramref name="Free"/> is what this process may still use.</summary>

@@ -21,6 +21,7 @@ internal static unsafe partial class PosixCalls
     public const int Interrupted = 4;
     public const int NoAccess = 13;
     public const int Exists = 17;
+    public const int Invalid = 22;
 
     public const int SeekEnd = 2;
 

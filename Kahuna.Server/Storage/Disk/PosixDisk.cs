@@ -63,7 +63,9 @@ internal sealed class PosixDisk : IDisk
     public IDiskFile Open(string path, DiskFileMode mode)
     {
         int flags = PosixCalls.ReadWrite | (mode == DiskFileMode.Empty ? s_numbers.Create | s_numbers.Truncate : 0);
-        return new PosixFile(path, OpenHandle(path, flags));
+        PosixFile file = new(path, OpenHandle(path, flags));
+        return mode == DiskFileMode.Appended && OpenDirectly(file) is { } direct
+            ? new PosixAppendFile(file, direct) : file;
     }
 
     public void Rename(string from, string to)
@@ -163,6 +165,24 @@ internal sealed class PosixDisk : IDisk
         catch (DiskException error) when (error.Number == PosixCalls.NoAccess)
         {
             // The process that created the directory has synced its name.
+        }
+    }
+
+    /// <summary>Opens a file past the page cache; null where that cannot be, or whole blocks would change it.</summary>
+    private static SafeFileHandle? OpenDirectly(PosixFile file)
+    {
+        if (!OperatingSystem.IsLinux() || file.Length % PosixAppendFile.BlockBytes != 0)
+        {
+            return null;
+        }
+
+        try
+        {
+            return OpenHandle(file.Path, PosixCalls.ReadWrite | PosixNumbers.LinuxDirect);
+        }
+        catch (DiskException)
+        {
+            return null;
         }
     }
 

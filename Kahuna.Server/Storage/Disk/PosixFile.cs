@@ -80,7 +80,8 @@ internal sealed unsafe class PosixFile(string path, SafeFileHandle handle) : IDi
 
     public void Dispose() => handle.Dispose();
 
-    private long WriteOne(long offset, ReadOnlySpan<byte> bytes)
+    /// <summary>Writes bytes from <paramref name="offset"/> on. Returns how many.</summary>
+    public long WriteOne(long offset, ReadOnlySpan<byte> bytes)
     {
         fixed (byte* start = bytes)
         {

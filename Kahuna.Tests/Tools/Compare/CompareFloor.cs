@@ -11,13 +11,13 @@ internal sealed record CompareFloor(
     /// <summary>What Kahuna must reach against a peer on the same machine in the same run.</summary>
     private static readonly (string Workload, int Workers, string Peer, string Field, Limit Limit)[] s_peers =
     [
-        ("set", 64, "etcd", "rps", Limit.AtLeast(6)),
-        ("set", 256, "etcd", "rps", Limit.AtLeast(10)),
-        ("get", 64, "etcd", "rps", Limit.AtLeast(12)),
-        ("get", 256, "etcd", "rps", Limit.AtLeast(12)),
-        ("set", 256, "redis", "rps", Limit.AtLeast(1)),
+        ("set", 64, "etcd", "rps", Limit.AtLeast(14)),
+        ("set", 256, "etcd", "rps", Limit.AtLeast(18)),
+        ("get", 64, "etcd", "rps", Limit.AtLeast(20)),
+        ("get", 256, "etcd", "rps", Limit.AtLeast(28)),
+        ("set", 256, "redis", "rps", Limit.AtLeast(2)),
         ("set", 64, "etcd", "p99Ms", Limit.AtMost(1)),
-        ("set", 1, "etcd", "p50Ms", Limit.AtMost(0.8)),
+        ("set", 1, "etcd", "p50Ms", Limit.AtMost(0.35)),
         ("transaction", 64, "etcd", "rps", Limit.AtLeast(10)),
         ("script", 64, "redis", "rps", Limit.AtLeast(2)),
     ];
@@ -28,8 +28,8 @@ internal sealed record CompareFloor(
         (new("set", 64, "kahuna_ephemeral"), new("set", 64, "kahuna"), "rps", Limit.AtLeast(1.2)),
         (new("set", 256, "kahuna_ephemeral"), new("set", 256, "kahuna"), "rps", Limit.AtLeast(1)),
         (new("sequence", 64, "kahuna"), new("set", 64, "kahuna"), "rps", Limit.AtLeast(0.5)),
-        (new("lock", 64, "kahuna"), new("set", 64, "kahuna"), "rps", Limit.AtLeast(0.35)),
-        (new("lock", 256, "kahuna"), new("set", 256, "kahuna"), "rps", Limit.AtLeast(0.35)),
+        (new("lock", 64, "kahuna"), new("set", 64, "kahuna"), "rps", Limit.AtLeast(0.5)),
+        (new("lock", 256, "kahuna"), new("set", 256, "kahuna"), "rps", Limit.AtLeast(0.5)),
         (new("lock", 64, "kahuna_ephemeral"), new("set", 64, "kahuna_ephemeral"), "rps", Limit.AtLeast(0.35)),
         (new("lock", 256, "kahuna_ephemeral"), new("set", 256, "kahuna_ephemeral"), "rps", Limit.AtLeast(0.35)),
         (new("batch", 64, "kahuna"), new("set", 64, "kahuna"), "rps", Limit.AtLeast(2)),

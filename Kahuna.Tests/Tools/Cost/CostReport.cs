@@ -14,7 +14,8 @@ internal static class CostReport
     [
         (".NET Sockets", "client edge (sockets)"), (".NET TP Worker", "client edge and turns (pool)"),
         (".NET TP Gate", "client edge and turns (pool)"),
-        ("peer ", "links to peers"), ("log", "log"), ("log-prepare", "log: preparing segments"),
+        ("client link", "links of clients, and turns"), ("peer ", "links to peers, and turns"),
+        ("ticks", "ticks"), ("log", "log"), ("log-prepare", "log: preparing segments"),
         (".NET Tiered", "compiler"), ("", "rest"),
     ];
 

@@ -9,7 +9,8 @@ public sealed class CostReportTests
     [InlineData("log", "log")]
     [InlineData("log-prepare", "log: preparing segments")]
     [InlineData(".NET TP Gate", "client edge and turns (pool)")]
-    [InlineData("peer 3 reader", "links to peers")]
+    [InlineData("peer 3 reader", "links to peers, and turns")]
+    [InlineData("client link", "links of clients, and turns")]
     [InlineData("dotnet", "rest")]
     public void The_longest_beginning_names_the_kind(string thread, string kind) =>
         Assert.Equal(kind, CostReport.KindOf(thread));

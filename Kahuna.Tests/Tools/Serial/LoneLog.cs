@@ -14,7 +14,7 @@ namespace Kahuna.Tests.Tools.Serial;
 internal sealed class LoneLog : ILogSink, IAsyncDisposable
 {
     /// <summary>A set of 128 bytes with its key, its session and its number.</summary>
-    private const int CommandBytes = 192;
+    public const int CommandBytes = 192;
 
     /// <summary>Entries after which the log may let go of the older ones.</summary>
     private const int KeptEntries = 1_000;

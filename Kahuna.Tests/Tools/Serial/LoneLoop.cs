@@ -14,6 +14,7 @@ using Kahuna.Tests.Storage;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Frames;
+using Kahuna.Wire.Outcomes;
 using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Tools.Serial;
@@ -27,22 +28,27 @@ internal sealed class LoneLoop : ITurnScheduler, IPeerTransport, ILeadershipSink
     private const int Keys = 10_000;
     private const int ValueBytes = 128;
     private const int TickMs = 50;
+    private const int LeaseMs = 30_000;
+
+    private static readonly byte[] s_owner = new byte[16];
 
     private readonly Queue<ITurns> _runnable = new();
     private readonly ForgetfulLog _log = new();
     private readonly LoopSet _loops;
     private readonly RequestAdmission _admission;
+    private readonly CommandKind _kind;
     private readonly ReadOnlySequence<byte>[] _frames;
     private readonly CountingSink _sink = new();
     private readonly int _callers;
     private int _next;
+    private FencingToken _token = new(1);
 
-    /// <param name="kind">What the callers ask for.</param>
+    /// <param name="kind">What the callers ask for; every second frame of acquisitions is one of releases.</param>
     /// <param name="callers">Requests of a frame.</param>
     /// <param name="times">Counts the answers; null: they are not counted.</param>
     public LoneLoop(CommandKind kind, int callers, IReadOnlyList<OperationTimes>? times)
     {
-        _callers = callers;
+        (_kind, _callers) = (kind, callers);
         NodeId self = new(1);
         LoopOptions options = new()
         {
@@ -82,12 +88,12 @@ internal sealed class LoneLoop : ITurnScheduler, IPeerTransport, ILeadershipSink
     /// <summary>Time of one operation, in ns, over as many of them.</summary>
     public double Run(int operations)
     {
-        int rounds = operations / _callers;
+        ReadOnlySequence<byte>[] frames = [.. Enumerable.Range(0, operations / _callers).Select(_ => NextFrame())];
         long began = Stopwatch.GetTimestamp();
-        for (int i = 0; i < rounds; i++)
+        foreach (ReadOnlySequence<byte> frame in frames)
         {
             _sink.Due = _callers;
-            _admission.Accept(_frames[_next++ % _frames.Length], _sink, null);
+            _admission.Accept(frame, _sink, null);
             Settle();
             if (_sink.Due != 0)
             {
@@ -96,7 +102,10 @@ internal sealed class LoneLoop : ITurnScheduler, IPeerTransport, ILeadershipSink
             }
         }
 
-        return Stopwatch.GetElapsedTime(began).TotalNanoseconds / (rounds * (double)_callers);
+        double ns = Stopwatch.GetElapsedTime(began).TotalNanoseconds / (frames.Length * (double)_callers);
+        return _sink.Status == (_kind == CommandKind.Get ? OutcomeStatus.NotFound : OutcomeStatus.Applied)
+            ? ns
+            : throw new MeasureException(FormattableString.Invariant($"a request ended as {_sink.Status}"));
     }
 
     /// <inheritdoc/>
@@ -137,26 +146,57 @@ internal sealed class LoneLoop : ITurnScheduler, IPeerTransport, ILeadershipSink
     /// <inheritdoc/>
     public void StorageFailed(Exception error) => throw new InvalidOperationException(error.Message, error);
 
+    private ReadOnlySequence<byte> NextFrame()
+    {
+        if (_kind != CommandKind.LockAcquire)
+        {
+            return _frames[_next++ % _frames.Length];
+        }
+
+        // A lock is released by the frame after the one that has acquired it.
+        int frame = _next++ / 2 % _frames.Length;
+        return _next % 2 == 1 ? _frames[frame] : FrameOf(CommandKind.LockRelease, frame * _callers);
+    }
+
     private ReadOnlySequence<byte> FrameOf(CommandKind kind, int first)
     {
         ByteBuffer frame = ByteBuffer.Rent();
         Frame.Begin(frame, FrameKind.Requests);
-        byte[] value = kind == CommandKind.Set ? new byte[ValueBytes] : [];
         for (int i = 0; i < _callers; i++)
         {
-            Frame.AppendRequest(frame, (uint)i, 0, new Command
-            {
-                Kind = kind,
-                Durability = Durability.Persistent,
-                Key = Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"bench:{first + i}")),
-                Value = value,
-            });
+            byte[] key = Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"bench:{first + i}"));
+            Frame.AppendRequest(frame, (uint)i, 0, CommandOf(kind, key));
         }
 
         Frame.End(frame, _callers);
         ReadOnlySequence<byte> message = new(frame.Written[Frame.GrpcPrefixBytes..].ToArray());
         frame.Return();
         return message;
+    }
+
+    private Command CommandOf(CommandKind kind, byte[] key)
+    {
+        switch (kind)
+        {
+            case CommandKind.LockAcquire:
+                LockBody claim = new() { Mode = LockMode.Exclusive, Owner = s_owner };
+                byte[] form = new byte[claim.EncodedBytes];
+                claim.Write(form);
+                return LockAcquire.ToCommand(key, form, LeaseMs, null) with { Durability = Durability.Persistent };
+            case CommandKind.LockRelease:
+                Command release = LockRelease.ToCommand(key, s_owner, _token, onlyPlace: false);
+                release.Durability = Durability.Persistent;
+                _token = new FencingToken(_token.Value + 1);
+                return release;
+            default:
+                return new Command
+                {
+                    Kind = kind,
+                    Durability = Durability.Persistent,
+                    Key = key,
+                    Value = kind == CommandKind.Set ? new byte[ValueBytes] : [],
+                };
+        }
     }
 
     private void Settle()
@@ -175,11 +215,17 @@ internal sealed class LoneLoop : ITurnScheduler, IPeerTransport, ILeadershipSink
     {
         public int Due { get; set; }
 
+        /// <summary>How the first request of the last frame of answers ended.</summary>
+        public OutcomeStatus Status { get; private set; }
+
         public override bool IsClosed => false;
 
         public override void Deliver(ByteBuffer frame, int count)
         {
             Due -= count;
+            Frame.End(frame, count);
+            Frame.TryGetPayload(frame.Written[Frame.GrpcPrefixBytes..], out ReadOnlySpan<byte> payload);
+            Status = (OutcomeStatus)payload[Frame.HeaderBytes + Frame.ReplyHeaderBytes];
             frame.Return();
         }
     }

@@ -15,7 +15,13 @@ internal static class SerialCommand
 {
     public const string Defaults = "--callers=64,256 --slices=100";
 
+    private static readonly (string Part, bool IsInline, bool Locks)[] s_clients =
+        [("client set", true, false), ("client lock", true, true), ("client, pool", false, false)];
+
     private const int SliceOperations = 10_240;
+
+    /// <summary>Until the runtime has compiled the hot methods for the last time.</summary>
+    private const int WarmSlices = 40;
 
     public static void Run(Measurement run)
     {
@@ -23,12 +29,12 @@ internal static class SerialCommand
             $"{"part",-12} {"callers",7} {"ns/op",8} {"op/s",12} {"counted ns",11} {"half of the differences",24}");
         foreach (int callers in run.Options.Numbers("callers"))
         {
-            foreach (CommandKind kind in (CommandKind[])[CommandKind.Set, CommandKind.Get])
+            foreach (CommandKind kind in (CommandKind[])[CommandKind.Set, CommandKind.Get, CommandKind.LockAcquire])
             {
                 Measure(run, kind, callers);
             }
 
-            MeasureLogAsync(run, callers).GetAwaiter().GetResult();
+            MeasureOthersAsync(run, callers).GetAwaiter().GetResult();
         }
     }
 
@@ -38,8 +44,7 @@ internal static class SerialCommand
         LoneLoop counted = new(kind, callers, reports.Times(1) ?? throw new MeasureException("metrics are off"));
         LoneLoop bare = new(kind, callers, null);
 
-        // Until the runtime has compiled the hot methods for the last time.
-        for (int i = 0; i < 40; i++)
+        for (int i = 0; i < WarmSlices; i++)
         {
             counted.Run(SliceOperations);
             bare.Run(SliceOperations);
@@ -62,20 +67,42 @@ internal static class SerialCommand
             + FormattableString.Invariant($"{$"{more[more.Length / 4]:N1} to {more[more.Length * 3 / 4]:N1}",24}"));
     }
 
-    private static async Task MeasureLogAsync(Measurement run, int callers)
+    private static async Task MeasureOthersAsync(Measurement run, int callers)
     {
         string directory = run.PathOf(FormattableString.Invariant($"log-{callers}"));
         Directory.CreateDirectory(directory);
-        await using LoneLog log = new(directory, callers);
-        log.Run(SliceOperations);
+        await using (LoneLog log = new(directory, callers))
+        {
+            await MeasureAsync(run, "log", callers, () => Task.FromResult(log.Run(SliceOperations)));
+        }
+
+        await using (LonePeerLink link = await LonePeerLink.OpenAsync(run.PathOf("link"), callers))
+        {
+            await MeasureAsync(run, "peer link", callers, () => Task.FromResult(link.Run(SliceOperations)));
+        }
+
+        foreach ((string part, bool isInline, bool locks) in s_clients)
+        {
+            await using LoneClientStream stream = new(callers, isInline, locks);
+            await MeasureAsync(run, part, callers, () => stream.RunAsync(SliceOperations));
+        }
+    }
+
+    private static async Task MeasureAsync(Measurement run, string part, int callers, Func<Task<double>> slice)
+    {
+        for (int i = 0; i < WarmSlices; i++)
+        {
+            await slice();
+        }
+
         List<double> slices = [];
         for (int i = 0; i < run.Options.Number("slices"); i++)
         {
-            slices.Add(log.Run(SliceOperations));
+            slices.Add(await slice());
         }
 
         double ns = slices.Median();
         run.Output.WriteLine(
-            FormattableString.Invariant($"{"log",-12} {callers,7} {ns,8:N0} {1e9 / ns,12:N0}"));
+            FormattableString.Invariant($"{part,-12} {callers,7} {ns,8:N0} {1e9 / ns,12:N0}"));
     }
 }
