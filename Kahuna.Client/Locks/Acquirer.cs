@@ -75,6 +75,7 @@ internal sealed class Acquirer(LockOperations calls, LeaseKeeper keeper)
             : AcquireAsync(claim, wait, limits, options, ct);
     }
 
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     private async ValueTask<LockHandle?> AcquireNamedAsync(
         OwnerClaim claim, TimeSpan? wait, AcquireLimits limits, LockOptions options, CancellationToken ct)
     {

@@ -66,6 +66,7 @@ internal sealed class KahunaNode : IAsyncDisposable
     private NodePage? _page;
     private WebApplication? _app;
     private NodeTicker? _ticker;
+    private NodeTicker? _watcher;
     private Timer? _slowTicker;
     private int _stopped;
     private int _dead;
@@ -269,7 +270,8 @@ internal sealed class KahunaNode : IAsyncDisposable
             await _app.DisposeAsync().ConfigureAwait(false);
         }
 
-        foreach (IAsyncDisposable timer in new IAsyncDisposable?[] { _ticker, _slowTicker }.OfType<IAsyncDisposable>())
+        IAsyncDisposable?[] timers = [_ticker, _watcher, _slowTicker];
+        foreach (IAsyncDisposable timer in timers.OfType<IAsyncDisposable>())
         {
             await timer.DisposeAsync().ConfigureAwait(false);
         }
@@ -346,7 +348,8 @@ internal sealed class KahunaNode : IAsyncDisposable
         _stateThread.Start();
         _links.Start();
         _view.Watch(SetHealth);
-        _ticker = new NodeTicker(Tick, TickMs);
+        _ticker = new NodeTicker("ticks", TickLoops, TickMs);
+        _watcher = new NodeTicker("watch", Watch, TickMs);
         _slowTicker = new Timer(_ => SlowTick(), null, TimeSpan.Zero, CertificateWatch.Interval);
         _ = GcPauses.Shared;
         StartReport.Write(Options, _log);
@@ -440,16 +443,27 @@ internal sealed class KahunaNode : IAsyncDisposable
         }
     }
 
-    private void Tick()
+    private void TickLoops()
     {
         try
         {
-            _rights.TryRejoin();
             foreach (PartitionLoop loop in _loops.Loops)
             {
                 loop.PostTick();
             }
+        }
+        catch (Exception error)
+        {
+            _fatalErrors.Raise("a tick", error);
+        }
+    }
 
+    /// <summary>What may wait for a disk or a reader of log lines, which keeps no loop from its ticks.</summary>
+    private void Watch()
+    {
+        try
+        {
+            _rights.TryRejoin();
             _leadership.Check();
             Access.Tick(TickMs);
         }

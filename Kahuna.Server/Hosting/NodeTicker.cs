@@ -1,7 +1,7 @@
 namespace Kahuna.Server.Hosting;
 
 /// <summary>
-/// Runs the node's ticks, one after the other, on a thread of its own: a timer would need one of the thread pool too,
+/// Runs ticks of the node, one after the other, on a thread of its own: a timer would need one of the thread pool too,
 /// which an idle node pays for, and which may be late when the pool is busy. Ticks that the thread has missed are left
 /// out. Owned by the node.
 /// </summary>
@@ -14,12 +14,13 @@ internal sealed class NodeTicker : IAsyncDisposable
     private bool _isOver;
 
     /// <summary>Starts; the first tick comes after an interval.</summary>
+    /// <param name="name">The name of the thread.</param>
     /// <param name="tick">What to do. Its exceptions are its own business.</param>
     /// <param name="intervalMs">Time from tick to tick.</param>
-    public NodeTicker(Action tick, int intervalMs)
+    public NodeTicker(string name, Action tick, int intervalMs)
     {
         (_tick, _intervalMs) = (tick, intervalMs);
-        new Thread(Run) { IsBackground = true, Name = "ticks" }.UnsafeStart();
+        new Thread(Run) { IsBackground = true, Name = name }.UnsafeStart();
     }
 
     /// <summary>Ends the ticks. Completes when the last one has.</summary>

@@ -13,6 +13,7 @@ public sealed class NodeTickerTests
         int ticks = 0;
         TaskCompletionSource enough = new(TaskCreationOptions.RunContinuationsAsynchronously);
         NodeTicker ticker = new(
+            "ticks",
             () =>
             {
                 most = Math.Max(most, Interlocked.Increment(ref running));
@@ -39,6 +40,7 @@ public sealed class NodeTickerTests
         TaskCompletionSource first = new(TaskCreationOptions.RunContinuationsAsynchronously);
         TaskCompletionSource third = new(TaskCreationOptions.RunContinuationsAsynchronously);
         await using NodeTicker ticker = new(
+            "ticks",
             () =>
             {
                 ticks.Add(Environment.TickCount64);
@@ -68,6 +70,7 @@ public sealed class NodeTickerTests
         using ManualResetEventSlim begun = new();
         using ManualResetEventSlim held = new();
         NodeTicker ticker = new(
+            "ticks",
             () =>
             {
                 begun.Set();
