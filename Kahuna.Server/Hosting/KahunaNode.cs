@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Security.Cryptography;
 using Grpc.HealthCheck;
+using Kahuna.Client.Connection;
 using Kahuna.Server.Access;
 using Kahuna.Server.Api;
 using Kahuna.Server.Api.Calls;
@@ -35,6 +36,15 @@ internal sealed class KahunaNode : IAsyncDisposable
 
     /// <summary>Election timeouts after which a starting node reports that it has no majority.</summary>
     private const int ElectionsWithoutMajority = 10;
+
+    /// <summary>Time between two looks at what need not be seen at once, in ms.</summary>
+    private const int WatchMs = 200;
+
+    /// <summary>
+    /// The clock of the partitions. It goes on while the machine is suspended, where the system has such a clock: a
+    /// node must see that it was away.
+    /// </summary>
+    private static readonly TimeProvider s_clock = SuspendAwareTime.InPlaceOf(TimeProvider.System);
 
     private readonly ILogger _log;
     private readonly ThrottledLoggers _loggers;
@@ -108,7 +118,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         StateLimits limits = new() { HashSecret = HashSecret, Features = options.Features };
         _keeper = new CheckpointService(
             NodeLoops.CheckpointOptionsOf(options, limits, start),
-            new CheckpointPorts(storage.States, storage.Log, _links, TimeProvider.System, _log.Progress)
+            new CheckpointPorts(storage.States, storage.Log, _links, s_clock, _log.Progress)
             {
                 Rest = ProcessMemory.Trim,
             },
@@ -125,7 +135,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         _times = _reports.Times(loopOptions.Loops);
         _loops = new LoopSet(
             loopOptions,
-            new LoopPorts(options.Partitions, TimeProvider.System, new InlineTurnScheduler(), log, links, _view)
+            new LoopPorts(options.Partitions, s_clock, new InlineTurnScheduler(), log, links, _view)
             {
                 States = storage.States,
                 Memory = new EphemeralMemory(
@@ -349,7 +359,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         _links.Start();
         _view.Watch(SetHealth);
         _ticker = new NodeTicker("ticks", TickLoops, TickMs);
-        _watcher = new NodeTicker("watch", Watch, TickMs);
+        _watcher = new NodeTicker("watch", Watch, WatchMs);
         _slowTicker = new Timer(_ => SlowTick(), null, TimeSpan.Zero, CertificateWatch.Interval);
         _ = GcPauses.Shared;
         StartReport.Write(Options, _log);
@@ -421,7 +431,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         services.AddSingleton(new ScriptsService(new ScriptExecutor(calls, coordinator)));
         services.AddSingleton(new SequencesService(calls, Options.Partitions));
         services.AddSingleton(new LocksService(
-            new LockExecutor(calls.ExecuteAsync, TimeProvider.System), Options.Partitions, _stopping.Token));
+            new LockExecutor(calls.ExecuteAsync, s_clock), Options.Partitions, _stopping.Token));
         services.AddSingleton(new ClusterService(
             _view, admission, credential, _stopping.Token, _watches,
             new LinkOffers(_directLinks.Offer, _directLinks.Withdraw)));
@@ -465,7 +475,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         {
             _rights.TryRejoin();
             _leadership.Check();
-            Access.Tick(TickMs);
+            Access.Tick(WatchMs);
         }
         catch (Exception error)
         {

@@ -35,6 +35,8 @@ internal static class NodeLoops
             StateLimits = limits,
             FeatureLevelMax = options.FeatureLevelMax,
             HasEphemeral = true,
+            HasReadLeases = options.Reads == ReadConfirmation.Lease,
+            MayHavePromised = members.HasPromised,
             Seed = seed,
             FlushLogBytes = options.LogKeepBytes / FlushesPerKeptLog,
             PledgeTicks = LoopOptions.TicksOf(options.EphemeralPatience),

@@ -3,27 +3,31 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Raft;
 
 /// <summary>
-/// A leader's duties: replication, heartbeats, check-quorum, read rounds and leadership transfer. Idle while this node
+/// A leader's duties: replication, heartbeats, check-quorum, and reads by rounds or under a lease. Idle while this node
 /// does not lead. Owned by one core; not thread-safe.
 /// </summary>
-internal sealed class Leadership(RaftConfig config, Members members, EntryLog log, RoleState state)
+internal sealed class Leadership
 {
-    private readonly Replication _replication = new(config, members, log, state);
+    private readonly Replication _replication;
     private readonly ReadRounds _reads = new();
+    private readonly ReadLease _lease;
+    private readonly RaftConfig _config;
+    private readonly Members _members;
+    private readonly EntryLog _log;
+    private readonly RoleState _state;
     private readonly DoubleBuffer<ReadState> _readStates = new();
-    private NodeId _transferTarget;
-    private NodeId _refusedBy;
-    private int _transferTicks;
-    private ulong _transferNote;
-    private bool _transferSent;
-    private int _heartbeatTicks;
     private bool _heartbeatDue;
 
-    /// <summary>Leadership is being transferred: proposals are refused.</summary>
-    public bool IsTransferring => !_transferTarget.IsNone;
+    public Leadership(RaftConfig config, Members members, EntryLog log, RoleState state)
+    {
+        (_config, _members, _log, _state) = (config, members, log, state);
+        _lease = new ReadLease(config);
+        _replication = new Replication(config, members, log, state);
+        Transfer = new LeadershipTransfer(config, members, _replication);
+    }
 
-    /// <summary>The member that leadership is being transferred to, or none.</summary>
-    public NodeId TransferTarget => _transferTarget;
+    /// <summary>Its transfer to another member.</summary>
+    public LeadershipTransfer Transfer { get; }
 
     public DoubleBuffer<ReadState> ReadStates => _readStates;
 
@@ -36,22 +40,21 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
     /// <summary>
     /// An entry of this leader's term is committed, and with it all entries of earlier terms (§5.4.2, thesis 6.4).
     /// </summary>
-    private bool OwnTermCommitted => log.TermAt(log.CommitIndex) == state.Term;
+    private bool OwnTermCommitted => _log.TermAt(_log.CommitIndex) == _state.Term;
 
     public void Begin()
     {
-        _replication.Begin(log.LastIndex);
-        _heartbeatTicks = 0;
+        _replication.Begin(_log.LastIndex);
         _heartbeatDue = false;
-        _refusedBy = NodeId.None;
-        EndTransfer();
-        log.Append(state.Term, EntryKind.Empty, payloadBytes: 0, out _);
+        _lease.Begin();
+        Transfer.Begin();
+        _log.Append(_state.Term, EntryKind.Empty, payloadBytes: 0, out _);
     }
 
     public void End(Outbox outbox)
     {
         _reads.Drop();
-        EndTransfer();
+        Transfer.End();
         _heartbeatDue = false;
         outbox.DropLeaderMessages();
         _replication.Fetches.RemoveGathered(static _ => true);
@@ -65,7 +68,8 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
     /// Counts one tick. False when no majority answered within an election timeout: this leader must step down (thesis
     /// 6.2).
     /// </summary>
-    public bool Tick()
+    /// <param name="number">Heartbeats leave at multiples of <see cref="RaftConfig.HeartbeatTicks"/>.</param>
+    public bool Tick(ulong number)
     {
         _replication.Tick();
         if (!_replication.HasActiveQuorum())
@@ -73,19 +77,9 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
             return false;
         }
 
-        if (++_heartbeatTicks >= config.HeartbeatTicks)
-        {
-            _heartbeatTicks = 0;
-            _heartbeatDue = true;
-            _transferSent = false;
-        }
-
-        if (IsTransferring && ++_transferTicks >= config.ElectionTicks)
-        {
-            _refusedBy = _transferTarget;
-            EndTransfer();
-        }
-
+        bool isBeat = number % (ulong)_config.HeartbeatTicks == 0;
+        _heartbeatDue |= isBeat;
+        Transfer.Tick(mayAskAgain: isBeat);
         return true;
     }
 
@@ -114,82 +108,32 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
             follower.StopCounting();
         }
 
-        if (reply.Hint <= log.LastIndex && reply.Index <= log.LastIndex)
+        if (reply.Hint <= _log.LastIndex && reply.Index <= _log.LastIndex)
         {
             follower.HeartbeatAnswered(reply.Hint, reply.Index, counted: !reply.Uncounted);
         }
 
         if (follower.Counts && reply.Round <= _reads.Newest && reply.Round > follower.ConfirmedRound)
         {
-            follower.RoundConfirmed(reply.Round);
+            follower.RoundConfirmed(reply.Round, _lease.IsEnough(reply.PromiseMs));
             ConfirmReads();
         }
     }
 
     public ulong Read() => _reads.Register();
 
-    /// <summary>Leadership may go to this member now.</summary>
-    public bool CanTransfer(NodeId target) => ObstacleOf(target) == TransferObstacle.None;
-
-    /// <summary>Why leadership may not go to this member now.</summary>
-    public TransferObstacle ObstacleOf(NodeId target) => target == members.Self
-        ? TransferObstacle.Leads
-        : _replication.Find(target)?.Obstacle ?? TransferObstacle.NoVoter;
-
-    /// <summary>This member has not reported a stalled disk for a long while.</summary>
-    public bool IsSteady(NodeId member) => member == members.Self || _replication.Find(member) is { IsSteady: true };
-
-    /// <summary>
-    /// The best member to lead in this node's place: of the active members that may take leadership, the one with the
-    /// longest matching log. Avoids the last member that did not take leadership, if there is another.
-    /// </summary>
-    public NodeId Successor()
-    {
-        Progress? best = null;
-        foreach (Progress other in _replication.Others)
-        {
-            if (other.IsActive && CanTransfer(other.Member)
-                && (best is null
-                    || best.Member == _refusedBy
-                    || (other.Member != _refusedBy && other.Match > best.Match)))
-            {
-                best = other;
-            }
-        }
-
-        return best?.Member ?? NodeId.None;
-    }
-
-    /// <summary>Starts to transfer leadership to <paramref name="target"/>, replacing an earlier target.</summary>
-    public bool TryTransfer(NodeId target, ulong note)
-    {
-        if (!CanTransfer(target))
-        {
-            return false;
-        }
-
-        if (_transferTarget != target)
-        {
-            EndTransfer();
-            _transferTarget = target;
-        }
-
-        _transferNote = note;
-        return true;
-    }
-
     public void Unreachable(NodeId follower) => _replication.Find(follower)?.Unreachable();
 
     /// <summary>See <see cref="RaftCore.SnapshotEnded"/>.</summary>
     public void SnapshotEnded(NodeId follower, LogIndex index, bool installed) =>
-        _replication.Find(follower)?.SnapshotEnded(index < log.LastIndex ? index : log.LastIndex, installed);
+        _replication.Find(follower)?.SnapshotEnded(index < _log.LastIndex ? index : _log.LastIndex, installed);
 
     public bool AwaitsSnapshot(NodeId member) => _replication.Find(member) is { AwaitsSnapshot: true };
 
     /// <summary>The member has lost its log: its earlier acknowledgements are void.</summary>
     public void Forget(NodeId member)
     {
-        _replication.Find(member)?.Forget(log.LastIndex);
+        _replication.Find(member)?.Forget(_log.LastIndex);
         _replication.SnapshotsWanted.RemoveGathered(wanted => wanted == member);
     }
 
@@ -201,20 +145,14 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
     }
 
     public LogIndex MatchIndex(NodeId member) =>
-        member == members.Self ? log.DurableIndex : _replication.Find(member)?.Match ?? default;
+        member == _members.Self ? _log.DurableIndex : _replication.Find(member)?.Match ?? default;
 
-    public bool IsActive(NodeId member) => member == members.Self || _replication.Find(member) is { IsActive: true };
+    public bool IsActive(NodeId member) => member == _members.Self || _replication.Find(member) is { IsActive: true };
 
     /// <summary>Queues the messages that are due. A second call adds nothing.</summary>
     public void Prepare(Outbox outbox)
     {
-        bool roundOpened = false;
-        if (_reads.CanOpen && OwnTermCommitted)
-        {
-            _reads.Open(log.CommitIndex);
-            ConfirmReads();
-            roundOpened = _reads.AnyInFlight;
-        }
+        bool roundOpened = OwnTermCommitted && ConfirmByLeaseOrOpen();
 
         // An in-order heartbeat names what was sent before it, so it precedes the appends of the same Ready.
         foreach (Progress follower in _replication.Others)
@@ -232,16 +170,9 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
 
         _heartbeatDue = false;
         _replication.Send(outbox);
-        if (IsTransferring && AwaitsSnapshot(_transferTarget))
+        if (Transfer.IsOn && Transfer.TryAsk(_log.LastIndex, outbox))
         {
-            // The target will not catch up soon, so proposals must not wait for it.
-            EndTransfer();
-        }
-
-        if (IsTransferring && !_transferSent && _replication.Find(_transferTarget)?.Match == log.LastIndex)
-        {
-            outbox.SendNow(new() { Kind = RaftMessageKind.TimeoutNow, To = _transferTarget, Round = _transferNote });
-            _transferSent = true;
+            _lease.Forfeit();
         }
     }
 
@@ -249,7 +180,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
     {
         // A follower adopts this commit index without checking that its log matches, so it never exceeds what the
         // follower acknowledged.
-        LogIndex commit = follower.Match < log.CommitIndex ? follower.Match : log.CommitIndex;
+        LogIndex commit = follower.Match < _log.CommitIndex ? follower.Match : _log.CommitIndex;
         outbox.SendNow(new RaftMessage
         {
             Kind = RaftMessageKind.Heartbeat,
@@ -257,25 +188,53 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
             Index = sent,
             InOrder = isInOrder,
             Commit = commit,
-            Hint = log.CommitIndex,
+            Hint = _log.CommitIndex,
             Round = _reads.Newest,
+            PromiseMs = _lease.PromiseMs,
         });
+    }
+
+    /// <summary>
+    /// Confirms the registered reads under the lease, or opens a round for them. With leases, heartbeats open rounds
+    /// too, so that the lease goes on. True: a round began that is to be sent at once.
+    /// </summary>
+    private bool ConfirmByLeaseOrOpen()
+    {
+        if (_reads.HasRegistered && _lease.Holds(_state.Now))
+        {
+            _readStates.Add(_reads.ConfirmAll(_log.CommitIndex));
+        }
+
+        bool forReads = _reads.CanOpen;
+        if (forReads)
+        {
+            _reads.Open(_log.CommitIndex);
+        }
+        else if (_heartbeatDue && _lease.IsUsed)
+        {
+            _reads.OpenForLease();
+        }
+        else
+        {
+            return false;
+        }
+
+        _lease.Opened(_reads.Newest, _state.Now);
+        ConfirmReads();
+        return forReads && _reads.AnyInFlight;
     }
 
     private void ConfirmReads()
     {
+        if (_lease.IsUsed)
+        {
+            _lease.Confirmed(_replication.PromisedRoundOfMajority(_reads.Newest));
+        }
+
         if (_reads.TryConfirm(_replication.RoundOfMajority(_reads.Newest), out ReadState confirmed))
         {
             _readStates.Add(confirmed);
         }
-    }
-
-    private void EndTransfer()
-    {
-        _transferTarget = NodeId.None;
-        _transferNote = 0;
-        _transferTicks = 0;
-        _transferSent = false;
     }
 }
 
@@ -401,7 +360,15 @@ internal sealed class Replication
     }
 
     /// <summary>The newest read round that a majority has confirmed.</summary>
-    public ulong RoundOfMajority(ulong newest)
+    public ulong RoundOfMajority(ulong newest) => RoundOfMajority(newest, static other => other.ConfirmedRound);
+
+    /// <summary>
+    /// The newest read round with which a majority has promised to elect no other leader for a while.
+    /// </summary>
+    public ulong PromisedRoundOfMajority(ulong newest) =>
+        RoundOfMajority(newest, static other => other.PromisedRound);
+
+    private ulong RoundOfMajority(ulong newest, Func<Progress, ulong> roundOf)
     {
         Span<ulong> rounds = stackalloc ulong[_members.Voters.Length];
         int count = 0;
@@ -414,7 +381,7 @@ internal sealed class Replication
         {
             if (other.Votes)
             {
-                rounds[count++] = other.Counts ? other.ConfirmedRound : 0;
+                rounds[count++] = other.Counts ? roundOf(other) : 0;
             }
         }
 

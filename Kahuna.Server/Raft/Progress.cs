@@ -68,6 +68,9 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     /// <summary>The newest read round that the follower has confirmed.</summary>
     public ulong ConfirmedRound { get; private set; }
 
+    /// <summary>The newest read round with which the follower has made the promise that a lease needs.</summary>
+    public ulong PromisedRound { get; private set; }
+
     /// <summary>
     /// Index at which to send an empty append that asks for a lost acknowledgement again; 0 for none.
     /// </summary>
@@ -130,6 +133,7 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
         Match = default;
         Counts = true;
         ConfirmedRound = 0;
+        PromisedRound = 0;
         AskAgainAt = default;
         _linkLost = false;
         _ticksSinceHeard = 0;
@@ -348,7 +352,12 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
         }
     }
 
-    public void RoundConfirmed(ulong round) => ConfirmedRound = Math.Max(ConfirmedRound, round);
+    /// <summary>The follower has answered a round, with the promise that a lease needs or without.</summary>
+    public void RoundConfirmed(ulong round, bool isPromised)
+    {
+        ConfirmedRound = Math.Max(ConfirmedRound, round);
+        PromisedRound = isPromised ? Math.Max(PromisedRound, round) : PromisedRound;
+    }
 
     public void FetchBegun() => _fetchTicks = 2 * config.ElectionTicks;
 

@@ -23,6 +23,18 @@ internal sealed record RaftConfig
     public int HeartbeatTicks { get; init; } = 1;
 
     /// <summary>
+    /// Reads are served under a lease (docs/adr/0056-reads-under-a-lease.md), for which a majority promises to elect no
+    /// other leader for so many ms: the shortest election timeout. 0: each read is confirmed by a round of heartbeats.
+    /// </summary>
+    public int PromiseMs { get; init; }
+
+    /// <summary>
+    /// Time from the start for which this node neither votes nor campaigns, in ms, because it may have promised that in
+    /// an earlier run; 0 for none.
+    /// </summary>
+    public int PromisedBeforeMs { get; init; }
+
+    /// <summary>
     /// Ticks of silence after which a member may have been paused. A paused member refuses new sessions for the same
     /// time again, so leadership is not transferred to it meanwhile. 0 turns the check off.
     /// </summary>

@@ -5,7 +5,7 @@ using Kahuna.Wire.Commands;
 namespace Kahuna.Server.Raft;
 
 /// <summary>
-/// Raft for one group. It computes and never waits. Inputs are <see cref="Step"/>, <see cref="Tick"/>,
+/// Raft for one group. It computes and never waits. Inputs are <see cref="Step"/>, <see cref="Tick(ulong)"/>,
 /// <see cref="TryPropose(EntryKind, int, out LogIndex, out Span{byte})"/>, <see cref="TryRead"/>,
 /// <see cref="Persisted"/>; after any number of inputs the owner carries out the <i>Ready</i>
 /// (<see cref="TakeReady"/>) and calls <see cref="Advance"/>. Owned by one loop; not thread-safe.
@@ -22,6 +22,7 @@ internal sealed class RaftCore
     private readonly Leadership _leadership;
     private readonly Rejoining? _rejoining;
     private readonly ReadyTurns _turns;
+    private ulong _ticks;
 
     public RaftCore(RaftConfig config, RaftStart start)
     {
@@ -29,11 +30,13 @@ internal sealed class RaftCore
         _rules = new MessageRules(_members);
         bool canMislead = _members.SelfVotes && _members.Voters.Length > 1;
         _state = new RoleState(
-            start.HardState, canMislead || start.Voting == VotingRight.Amnesiac ? start.Voting : VotingRight.Full);
+            start.HardState, canMislead || start.Voting == VotingRight.Amnesiac ? start.Voting : VotingRight.Full,
+            new VotePromise(config.Voters.Count > 1 ? config.PromisedBeforeMs : 0, config.PromiseMs));
         _log = new EntryLog(config, start);
         InvariantException.Require(_log.LastTerm <= _state.Term, "the recovered term is not behind the recovered log");
         _outbox = new Outbox(_members, _state);
-        _following = new Following(_log, config.LevelMax, isForgetful: start.Voting != VotingRight.Full);
+        _following = new Following(
+            _log, config.LevelMax, _state.Promise, isForgetful: start.Voting != VotingRight.Full);
         _leadership = new Leadership(config, _members, _log, _state);
         var parts = new RoleParts(_outbox, _following, _leadership);
         _roles = new Roles(config, _members, _state, _log, parts);
@@ -54,7 +57,7 @@ internal sealed class RaftCore
     /// <summary>
     /// The node to redirect clients to: the known leader, or the transfer target while this node transfers leadership.
     /// </summary>
-    public NodeId LeaderToAsk => IsTransferring ? _leadership.TransferTarget : Leader;
+    public NodeId LeaderToAsk => IsTransferring ? _leadership.Transfer.Target : Leader;
 
     /// <summary>
     /// This node should not lead for now. It campaigns only after <see cref="Roles.ReluctantElections"/> election
@@ -124,16 +127,33 @@ internal sealed class RaftCore
     /// </summary>
     public void Restore(LogIndex first, ReadOnlySpan<byte> entries) => _log.Restore(first, entries);
 
-    /// <summary>Counts one tick of the owner's clock.</summary>
-    public void Tick()
+    /// <summary>
+    /// The time of the node's monotonic clock, read after all inputs that are still unanswered were received, and
+    /// before their Ready is prepared. Leases rest on it; without it, and before it is first set, there are none.
+    /// </summary>
+    public NodeTime Now
     {
+        get => _state.Now;
+        set => _state.Promise.Now = value;
+    }
+
+    /// <summary>Counts one tick of the owner's clock.</summary>
+    public void Tick() => Tick(_ticks + 1);
+
+    /// <summary>
+    /// Counts one tick, the one with this number. Groups with the same numbers send their heartbeats in the same ticks,
+    /// so that one frame carries them.
+    /// </summary>
+    public void Tick(ulong number)
+    {
+        _ticks = number;
         RequireRestored();
         _log.Tick();
         _rejoining?.Tick(_outbox);
         _roles.CountSilence();
         if (Role == RaftRole.Leader)
         {
-            if (!_leadership.Tick())
+            if (!_leadership.Tick(number))
             {
                 _roles.LeaveLeadership();
             }
@@ -237,7 +257,7 @@ internal sealed class RaftCore
     /// </summary>
     public bool TryPropose(EntryKind kind, int payloadBytes, out LogIndex index, out Span<byte> payload)
     {
-        if (Role != RaftRole.Leader || _leadership.IsTransferring)
+        if (Role != RaftRole.Leader || _leadership.Transfer.IsOn)
         {
             index = default;
             payload = default;
@@ -267,22 +287,23 @@ internal sealed class RaftCore
     /// <param name="note">A number for its owner, as <see cref="RaftMessage.Round"/> of the message that asks it to
     /// campaign; the core does not read it.</param>
     public bool TryTransfer(NodeId target, ulong note = 0) =>
-        Role == RaftRole.Leader && _leadership.TryTransfer(target, note);
+        Role == RaftRole.Leader && _leadership.Transfer.TryBegin(target, note);
 
     /// <summary>Leader: the best member to transfer leadership to, or none.</summary>
-    public NodeId Successor() => Role == RaftRole.Leader ? _leadership.Successor() : NodeId.None;
+    public NodeId Successor() => Role == RaftRole.Leader ? _leadership.Transfer.Successor() : NodeId.None;
 
     /// <summary>Leader: leadership may be transferred to this member now.</summary>
-    public bool CanTransfer(NodeId target) => Role == RaftRole.Leader && _leadership.CanTransfer(target);
+    public bool CanTransfer(NodeId target) =>
+        Role == RaftRole.Leader && _leadership.Transfer.ObstacleOf(target) == TransferObstacle.None;
 
     /// <summary>Leader: why leadership may not go to this member now.</summary>
-    public TransferObstacle ObstacleOf(NodeId target) => _leadership.ObstacleOf(target);
+    public TransferObstacle ObstacleOf(NodeId target) => _leadership.Transfer.ObstacleOf(target);
 
     /// <summary>Leader: this member has not reported a stalled disk for about half a minute.</summary>
-    public bool IsSteady(NodeId member) => Role == RaftRole.Leader && _leadership.IsSteady(member);
+    public bool IsSteady(NodeId member) => Role == RaftRole.Leader && _leadership.Transfer.IsSteady(member);
 
     /// <summary>Leadership is being transferred: proposals are refused.</summary>
-    public bool IsTransferring => Role == RaftRole.Leader && _leadership.IsTransferring;
+    public bool IsTransferring => Role == RaftRole.Leader && _leadership.Transfer.IsOn;
 
     /// <summary>
     /// Campaigns now (start of a single node, tests). No effect on a leader, a learner or a node that may not vote.
@@ -290,7 +311,7 @@ internal sealed class RaftCore
     public void Campaign()
     {
         RequireRestored();
-        if (Role != RaftRole.Leader && _members.SelfVotes && IsVoting && !IsStalled)
+        if (Role != RaftRole.Leader && _members.SelfVotes && IsVoting && !IsStalled && !_state.Promise.Binds)
         {
             _roles.StartPreVote();
         }
@@ -542,43 +563,4 @@ internal sealed class RaftCore
 
     private void RequireRestored() =>
         InvariantException.Require(_log.IsRestored, "recovered entries are restored before the first input");
-}
-
-/// <summary>Decides which messages this node accepts at all. Immutable; owned by one core.</summary>
-internal sealed class MessageRules(Members members)
-{
-    /// <summary>
-    /// Upper bound of terms and indexes from peers. No log reaches it, and sums below it cannot overflow.
-    /// </summary>
-    private const ulong ValueMax = 1UL << 62;
-
-    /// <summary>
-    /// False for a malformed message, for one that its sender may not send, and for one addressed to another node.
-    /// </summary>
-    public bool IsAcceptable(in RaftMessage message, Term ownTerm)
-    {
-        bool isTermQuestion = message.Kind is RaftMessageKind.TermQuery or RaftMessageKind.TermReply;
-        if (message.To != members.Self
-            || (message.Term.Value == 0 && !isTermQuestion) || message.Term.Value >= ValueMax
-            || message.Index.Value >= ValueMax || message.Hint.Value >= ValueMax
-            || message.Commit.Value >= ValueMax || message.EntryCount < 0)
-        {
-            return false;
-        }
-
-        if (message.From == members.Self)
-        {
-            return message.Kind == RaftMessageKind.VoteReply && message.Term <= ownTerm;
-        }
-
-        return message.Kind switch
-        {
-            RaftMessageKind.PreVote or RaftMessageKind.Vote or RaftMessageKind.PreVoteReply or RaftMessageKind.VoteReply
-                or RaftMessageKind.TimeoutNow or RaftMessageKind.TermQuery or RaftMessageKind.TermReply =>
-                members.SelfVotes && members.IsVoter(message.From),
-            RaftMessageKind.Append or RaftMessageKind.Heartbeat => members.IsVoter(message.From),
-            RaftMessageKind.AppendReply or RaftMessageKind.HeartbeatReply => members.IsMember(message.From),
-            _ => false,
-        };
-    }
 }

@@ -82,6 +82,16 @@ internal struct RaftMessage
     /// <summary>Number of entries of an append.</summary>
     public int EntryCount;
 
+    /// <summary>
+    /// Heartbeat: the leader has leases, and asks for the promise to elect no other leader for so many ms; 0 for none.
+    /// HeartbeatReply: the promise that was made. The same bytes as <see cref="EntryCount"/>.
+    /// </summary>
+    public int PromiseMs
+    {
+        readonly get => EntryCount;
+        set => EntryCount = value;
+    }
+
     /// <summary>The request is refused.</summary>
     public bool Reject;
 

@@ -25,6 +25,9 @@ internal sealed class ReadRounds
 
     public bool CanOpen => _registered && _count < _inFlight.Length;
 
+    /// <summary>Reads are registered, and no round was opened for them yet.</summary>
+    public bool HasRegistered => _registered;
+
     /// <summary>Registers a read and returns its ticket, which all reads share until the next round opens.</summary>
     public ulong Register()
     {
@@ -43,6 +46,20 @@ internal sealed class ReadRounds
         _inFlight[_count++] = new Round(Newest, new ReadState(_ticket, commit));
         _ticket++;
         _registered = false;
+    }
+
+    /// <summary>Opens a round for no read: what a majority answers to it prolongs a lease.</summary>
+    public void OpenForLease() => Newest++;
+
+    /// <summary>
+    /// This node still leads: all reads, registered and in flight, may be served when <paramref name="commit"/> is
+    /// applied.
+    /// </summary>
+    public ReadState ConfirmAll(LogIndex commit)
+    {
+        _count = 0;
+        _registered = false;
+        return new ReadState(_ticket++, commit);
     }
 
     /// <summary>

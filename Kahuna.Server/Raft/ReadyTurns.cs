@@ -177,7 +177,7 @@ internal readonly record struct LogFetch(NodeId Follower, LogIndex First, int By
 /// Role, term, vote and leader of a node, with the rules that hold in every role. Shared by the parts of one core; not
 /// thread-safe.
 /// </summary>
-internal sealed class RoleState(HardState start, VotingRight voting)
+internal sealed class RoleState(HardState start, VotingRight voting, VotePromise promise)
 {
     private Term _savedTerm = start.Term;
     private NodeId _savedVote = start.Vote;
@@ -194,6 +194,12 @@ internal sealed class RoleState(HardState start, VotingRight voting)
     public NodeId Leader { get; private set; }
 
     public VotingRight Voting { get; private set; } = voting;
+
+    /// <summary>See <see cref="RaftCore.Now"/>.</summary>
+    public NodeTime Now => Promise.Now;
+
+    /// <summary>What this node has promised to its leader.</summary>
+    public VotePromise Promise { get; } = promise;
 
     /// <summary>See <see cref="RaftCore.IsReluctant"/>.</summary>
     public bool IsReluctant { get; set; }

@@ -44,7 +44,8 @@ internal sealed class Roles
 
     private RaftRole RoleWithoutLeadership => _members.SelfVotes ? RaftRole.Follower : RaftRole.Learner;
 
-    private bool IsLeaderAlive => Role == RaftRole.Leader || (!_state.Leader.IsNone && _election.IsWithinLease);
+    private bool IsLeaderAlive =>
+        Role == RaftRole.Leader || (!_state.Leader.IsNone && _election.IsWithinLease) || _state.Promise.Binds;
 
     /// <summary>Ticks since the term's leader was last heard; 0 while this node leads.</summary>
     public int TicksWithoutLeader { get; private set; }
@@ -331,9 +332,10 @@ internal sealed class Roles
 /// </summary>
 /// <param name="log">This node's log.</param>
 /// <param name="levelMax">The highest feature level of entries that this node can apply.</param>
+/// <param name="promise">What this node has promised to its leader.</param>
 /// <param name="isForgetful">This node may have acknowledged entries to its present leader that its log no longer
 /// holds.</param>
-internal sealed class Following(EntryLog log, FeatureLevel levelMax, bool isForgetful)
+internal sealed class Following(EntryLog log, FeatureLevel levelMax, VotePromise promise, bool isForgetful)
 {
     private LogIndex _matched;
     private bool _acknowledge;
@@ -422,6 +424,7 @@ internal sealed class Following(EntryLog log, FeatureLevel levelMax, bool isForg
             Index = _matched,
             Hint = sent,
             Round = round,
+            PromiseMs = message.PromiseMs,
         };
         _answerHeartbeat = true;
     }
@@ -443,7 +446,9 @@ internal sealed class Following(EntryLog log, FeatureLevel levelMax, bool isForg
     {
         if (_answerHeartbeat)
         {
+            // The promise counts from here: the time was read after the heartbeat had come.
             _answerHeartbeat = false;
+            _heartbeatReply.PromiseMs = promise.Make(_heartbeatReply.PromiseMs);
             outbox.SendNow(_heartbeatReply);
         }
 
@@ -551,5 +556,44 @@ internal sealed class Following(EntryLog log, FeatureLevel levelMax, bool isForg
         }
 
         return count == message.EntryCount;
+    }
+}
+
+/// <summary>Decides which messages this node accepts at all. Immutable; owned by one core.</summary>
+internal sealed class MessageRules(Members members)
+{
+    /// <summary>
+    /// Upper bound of terms and indexes from peers. No log reaches it, and sums below it cannot overflow.
+    /// </summary>
+    private const ulong ValueMax = 1UL << 62;
+
+    /// <summary>
+    /// False for a malformed message, for one that its sender may not send, and for one addressed to another node.
+    /// </summary>
+    public bool IsAcceptable(in RaftMessage message, Term ownTerm)
+    {
+        bool isTermQuestion = message.Kind is RaftMessageKind.TermQuery or RaftMessageKind.TermReply;
+        if (message.To != members.Self
+            || (message.Term.Value == 0 && !isTermQuestion) || message.Term.Value >= ValueMax
+            || message.Index.Value >= ValueMax || message.Hint.Value >= ValueMax
+            || message.Commit.Value >= ValueMax || message.EntryCount < 0)
+        {
+            return false;
+        }
+
+        if (message.From == members.Self)
+        {
+            return message.Kind == RaftMessageKind.VoteReply && message.Term <= ownTerm;
+        }
+
+        return message.Kind switch
+        {
+            RaftMessageKind.PreVote or RaftMessageKind.Vote or RaftMessageKind.PreVoteReply or RaftMessageKind.VoteReply
+                or RaftMessageKind.TimeoutNow or RaftMessageKind.TermQuery or RaftMessageKind.TermReply =>
+                members.SelfVotes && members.IsVoter(message.From),
+            RaftMessageKind.Append or RaftMessageKind.Heartbeat => members.IsVoter(message.From),
+            RaftMessageKind.AppendReply or RaftMessageKind.HeartbeatReply => members.IsMember(message.From),
+            _ => false,
+        };
     }
 }

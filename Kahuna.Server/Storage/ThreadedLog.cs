@@ -14,9 +14,9 @@ internal sealed class ThreadedLog : ILogStore, ILogShell
     private static readonly TimeSpan s_idle = TimeSpan.FromSeconds(1);
 
     private readonly SegmentedLog _log;
-    private readonly Signal _commitSignal = new();
-    private readonly Signal _prepareSignal = new();
-    private readonly Signal _fetchSignal = new();
+    private readonly ThreadSignal _commitSignal = ThreadSignal.New();
+    private readonly ThreadSignal _prepareSignal = ThreadSignal.New();
+    private readonly ThreadSignal _fetchSignal = ThreadSignal.New();
     private readonly List<Task> _threads = [];
     private readonly IFatalErrors _fatal;
     private volatile bool _stopping;
@@ -188,47 +188,6 @@ internal sealed class ThreadedLog : ILogStore, ILogShell
             if (!_log.FetchOnce())
             {
                 _fetchSignal.Wait(Timeout.InfiniteTimeSpan);
-            }
-        }
-    }
-
-    /// <summary>
-    /// Wakes one waiting thread. Set by any thread; sets between two waits count once. A waiter blocks in the kernel at
-    /// once, without spinning.
-    /// </summary>
-    private sealed class Signal
-    {
-        private readonly object _gate = new();
-        private bool _isSet;
-        private bool _isAwaited;
-
-        public void Set()
-        {
-            lock (_gate)
-            {
-                _isSet = true;
-                if (_isAwaited)
-                {
-                    Monitor.Pulse(_gate);
-                }
-            }
-        }
-
-        /// <summary>Waits until it is set; false when it was not within the timeout.</summary>
-        public bool Wait(TimeSpan timeout)
-        {
-            lock (_gate)
-            {
-                if (!_isSet)
-                {
-                    _isAwaited = true;
-                    Monitor.Wait(_gate, timeout);
-                    _isAwaited = false;
-                }
-
-                bool wasSet = _isSet;
-                _isSet = false;
-                return wasSet;
             }
         }
     }

@@ -1,4 +1,5 @@
 using System.Text;
+using Kahuna.Server.Hosting.Membership;
 using Kahuna.Server.Hosting.Options;
 using Kahuna.Server.Primitives;
 
@@ -51,6 +52,23 @@ public sealed class DataDirectoryIdentityTests : IDisposable
             + $"  \"logId\": \"{first.LogId:x16}\",\n  \"logMade\": false,\n"
             + "  \"voting\": \"yes\",\n  \"stateStore\": \"files\"\n}\n",
             File.ReadAllText(Path.Combine(Options.DataDirectory, DataDirectoryIdentity.FileName)));
+    }
+
+    [Fact]
+    public void A_directory_remembers_for_ever_that_its_node_may_have_promised()
+    {
+        Assert.False(DataDirectoryIdentity.Open(Options).HasPromised);
+        NodeOptions leases = Options with { Reads = ReadConfirmation.Lease };
+        Assert.True(DataDirectoryIdentity.Open(leases).HasPromised);
+        Assert.True(DataDirectoryIdentity.Open(Options).HasPromised);
+        Assert.EndsWith(
+            "\n  \"hasPromised\": true\n}\n",
+            File.ReadAllText(Path.Combine(Options.DataDirectory, DataDirectoryIdentity.FileName)),
+            StringComparison.Ordinal);
+        Assert.True(MemberRegistry.Open(Options, DataDirectoryIdentity.Open(Options)).HasPromised);
+        DataDirectoryIdentity rebuilt = DataDirectoryIdentity.New(Options) with { Voting = VotingState.Rejoining };
+        Assert.True(MemberRegistry.Open(Options, rebuilt).HasPromised);
+        Assert.False(MemberRegistry.Open(Options, DataDirectoryIdentity.New(Options)).HasPromised);
     }
 
     [Fact]

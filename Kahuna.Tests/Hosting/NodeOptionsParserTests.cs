@@ -127,6 +127,7 @@ public sealed class NodeOptionsParserTests : IDisposable
     [InlineData("--leaders", "KAHUNA_LEADERS", "leaders", "spread")]
     [InlineData("--log-limit", "KAHUNA_LOG_LIMIT", "logLimit", "3GB")]
     [InlineData("--log-keep", "KAHUNA_LOG_KEEP", "logKeep", "1GB")]
+    [InlineData("--reads", "KAHUNA_READS", "reads", "lease")]
     [InlineData("--background-rate", "KAHUNA_BACKGROUND_RATE", "backgroundRate", "2MB")]
     [InlineData("--watch-history", "KAHUNA_WATCH_HISTORY", "watchHistory", "200MB")]
     [InlineData("--feature-level-max", "KAHUNA_FEATURE_LEVEL_MAX", "featureLevelMax", "3")]

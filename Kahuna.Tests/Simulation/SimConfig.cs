@@ -1,6 +1,7 @@
 using System.Collections.Concurrent;
 using Kahuna.Server.Partitions.Changes;
 using Kahuna.Server.Partitions.Ports;
+using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State.Rows;
 using Kahuna.Tests.Simulation.Engine;
@@ -30,6 +31,7 @@ internal sealed record SimConfig
     private const int WideFencesFork = 47;
     private const int FenceCallersFork = 48;
     private const int UsersFork = 49;
+    private const int LeasesFork = 51;
 
     /// <summary>Its own draws, so that hostile clients of other kinds are as they were.</summary>
     private const int PagesFork = 32;
@@ -93,6 +95,12 @@ internal sealed record SimConfig
     public long ElectionNs => ElectionTicks * TickMs * 1_000_000L;
 
     public required int HeartbeatTicks { get; init; }
+
+    /// <summary>Leaders of persistent groups serve reads under a lease; clocks drift less then.</summary>
+    public bool ReadLeases { get; init; }
+
+    /// <summary>With leases: the node that has none and promises none.</summary>
+    public NodeId WithoutLeases { get; init; }
 
     public required int TickMs { get; init; }
 
@@ -439,6 +447,12 @@ internal sealed record SimConfig
             config = config with { FenceCallers = new SimRandom(seed).Fork(FenceCallersFork).Pick([1, 1, 2]) };
         }
 
+        SimRandom leases = new SimRandom(seed).Fork(LeasesFork);
+        config = config with
+        {
+            ReadLeases = leases.Chance(0.4),
+            WithoutLeases = leases.Chance(0.15) ? new NodeId((ushort)leases.Between(1, config.Nodes)) : NodeId.None,
+        };
         SimRandom changes = new SimRandom(seed).Fork(ChangesFork);
         int changeSegment = changes.Pick([2_048, 8_192, 65_536, ChangeLog.SegmentBytes]);
         config = config with

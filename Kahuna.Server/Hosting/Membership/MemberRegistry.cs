@@ -33,6 +33,7 @@ internal sealed class MemberRegistry : IPeerDirectory
         _file = file;
         _voting = _others.Length == 0 ? VotingState.Yes : identity.Voting;
         OwnDirectoryId = identity.DirectoryId;
+        HasPromised = identity.HasPromised || identity.Voting == VotingState.Rejoining;
     }
 
     /// <summary>
@@ -58,6 +59,12 @@ internal sealed class MemberRegistry : IPeerDirectory
 
     /// <inheritdoc/>
     public bool Rebuilt => _voting == VotingState.Rejoining;
+
+    /// <summary>
+    /// An earlier run of the node may have promised not to elect another leader; nobody knows of a directory that was
+    /// rebuilt.
+    /// </summary>
+    public bool HasPromised { get; }
 
     /// <summary>Whether this directory votes at present.</summary>
     public VotingState Voting => _voting;

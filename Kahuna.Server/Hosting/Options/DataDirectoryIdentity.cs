@@ -46,6 +46,12 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
 
     public VotingState Voting { get; init; } = VotingState.Yes;
 
+    /// <summary>
+    /// A run of this node may have promised not to elect another leader for a while (<c>--reads lease</c>), so that
+    /// each later one waits as long before it votes.
+    /// </summary>
+    public bool HasPromised { get; init; }
+
     /// <summary>Whether a rebuild has started to drop the content and has not recorded its end.</summary>
     public bool Dropping { get; init; }
 
@@ -77,7 +83,12 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
             }
 
             // Synced even if nothing is new: a killed process may have left what was read in the system's cache only.
-            identity = identity with { StateStore = store, Dropping = false };
+            identity = identity with
+            {
+                StateStore = store,
+                Dropping = false,
+                HasPromised = identity.HasPromised || options.Reads == ReadConfirmation.Lease,
+            };
             identity.Write(options.DataDirectory);
             if (warning is not null)
             {
@@ -162,6 +173,11 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
             text.Append(CultureInfo.InvariantCulture, $",\n  \"stateStore\": \"{StateStoreSelection.NameOf(store)}\"");
         }
 
+        if (HasPromised)
+        {
+            text.Append(",\n  \"hasPromised\": true");
+        }
+
         if (Dropping)
         {
             text.Append(",\n  \"dropping\": true");
@@ -240,6 +256,8 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
                 StateStore = root.TryGetProperty("stateStore", out _)
                     ? JsonFields.Need(root, "stateStore", ReadName<StateStoreChoice>)
                     : null,
+                HasPromised = root.TryGetProperty("hasPromised", out _)
+                    && JsonFields.Need(root, "hasPromised", static field => field.GetBoolean()),
                 Dropping = root.TryGetProperty("dropping", out _)
                     && JsonFields.Need(root, "dropping", static field => field.GetBoolean()),
             };

@@ -124,6 +124,9 @@ internal sealed record NodeOptions
     /// <summary>How the log is written.</summary>
     public LogWrites LogWrites { get; init; }
 
+    /// <summary>How a leader makes sure that it still leads before it answers a read.</summary>
+    public ReadConfirmation Reads { get; init; }
+
     /// <summary>Memory of the changes that watches can go back to, of all partitions.</summary>
     public long WatchHistoryBytes { get; init; } = WatchHistoryBytesDefault;
 

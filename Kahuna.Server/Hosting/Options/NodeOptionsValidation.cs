@@ -80,6 +80,7 @@ internal sealed class NodeOptionsValidation(
             LogLimitBytes = logLimit,
             LogKeepBytes = ReadLogKeep(logLimit),
             LogWrites = ReadName(OptionSetting.LogWrites, LogWrites.Direct),
+            Reads = ReadName(OptionSetting.Reads, ReadConfirmation.Round),
             PersistentBytesMax = ReadPersistentLimit(),
             EphemeralBytesMax = ReadSize(
                 OptionSetting.EphemeralLimit, EphemeralBytesMin, long.MaxValue, NodeOptions.EphemeralBytesDefault),

@@ -64,6 +64,12 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
         "Whether the log is written past the system's page cache, where the file system can, or through it. "
         + "Default: direct.");
 
+    public static readonly OptionSetting Reads = new(
+        "reads",
+        "round|lease",
+        "How a leader makes sure that it still leads before it answers a read of persistent data: it asks a majority, "
+        + "or has a lease, which needs clocks that run about equally fast. Default: round.");
+
     public static readonly OptionSetting PersistentLimit = new(
         "persistent-limit",
         "size",
@@ -282,7 +288,7 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
     public static readonly IReadOnlyList<OptionSetting> All =
     [
         NodeId, Listen, Advertise, Peers, Data, Partitions, Leaders, StateStore, LogLimit, LogKeep, LogWrites,
-        PersistentLimit, EphemeralLimit, EphemeralPolicy, EphemeralPatience, WatchHistory, BackgroundRate,
+        Reads, PersistentLimit, EphemeralLimit, EphemeralPolicy, EphemeralPatience, WatchHistory, BackgroundRate,
         FeatureLevelMax, MaxValueBytes, Certificate, CertificateKey, TrustedCa, ClusterSecretFile, PeerTls,
         ConnectionsPerAddress, DirectLinks, ClusterId, Auth, AuthBootstrapFile, AuthClientCa, AuthJwtIssuer,
         AuthJwtAudience, AuthJwtKeys, AuthJwtUserClaim, AuditLog, AuditLogMb, AuditLogFiles, Metrics, MetricsTokenFile,

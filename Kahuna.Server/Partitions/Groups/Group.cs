@@ -253,8 +253,8 @@ internal sealed class Group
         _report.CommitIndex = Core.CommitIndex;
     }
 
-    /// <summary>A tick of the node's clock.</summary>
-    public void Tick()
+    /// <summary>A tick of the node's clock, the one with this number.</summary>
+    public void Tick(ulong number)
     {
         _age.Tick();
         _durability.Tick(Core);
@@ -274,7 +274,8 @@ internal sealed class Group
 
         Core.IsStalled = _turn.IsLogStalled;
         Core.IsReluctant = _turn.IsAfterPause;
-        Core.Tick();
+        Core.Now = _turn.Clock.Now;
+        Core.Tick(number);
         Requests.TickBuffers();
         _parts.Checkpointing.Tick(Core);
         _report.Tick(Core, _parts.Applied, _parts.Checkpointing.Stored, Requests);
@@ -350,6 +351,7 @@ internal sealed class Group
     public void Propose()
     {
         Requests.BeginTurn();
+        Core.Now = _turn.Clock.Now;
         if (IsStill)
         {
             _parts.Work.Skip();

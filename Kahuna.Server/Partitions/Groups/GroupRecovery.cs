@@ -105,6 +105,8 @@ internal sealed class GroupRecovery(GroupId group, LoopOptions options, LoopPort
         Voters = options.Voters,
         ElectionTicks = options.ElectionTicks,
         HeartbeatTicks = options.HeartbeatTicks,
+        PromiseMs = options.HasReadLeases && !group.IsEphemeral ? options.ElectionTicks * options.TickMs : 0,
+        PromisedBeforeMs = options.MayHavePromised && !group.IsEphemeral ? options.ElectionTicks * options.TickMs : 0,
         PauseTicks = options.PauseMs / options.TickMs,
         Limits = group.IsEphemeral ? ports.Memory.LimitLog(options.RaftLimits, ports.Partitions) : options.RaftLimits,
         LevelMax = options.StateLimits.FeatureLevelMax,

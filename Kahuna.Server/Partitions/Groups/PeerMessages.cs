@@ -27,7 +27,7 @@ internal sealed class PeerMessages(LoopOptions options, IPeerTransport transport
         }
 
         int at = PeerFrame.BeginMessage(frame, group.Id, message, group.Stamp);
-        if (message.EntryCount > 0)
+        if (message.Kind == RaftMessageKind.Append && message.EntryCount > 0)
         {
             core.CopyEntries(message.Index.Next(), message.EntryCount, frame);
         }

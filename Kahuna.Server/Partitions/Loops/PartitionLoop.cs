@@ -31,6 +31,7 @@ internal sealed class PartitionLoop : ILogSink, ITurns, IRoomListener, IMetaList
     private readonly GroupGuard _guard;
     private readonly LoopAlarm _alarm;
     private int _ticksDue;
+    private ulong _ticks;
     private long _turns;
     private bool _drained;
     private GroupWork _left;
@@ -206,7 +207,8 @@ internal sealed class PartitionLoop : ILogSink, ITurns, IRoomListener, IMetaList
         _effects.BeginTurn(Now, isTick: Volatile.Read(ref _ticksDue) != 0);
         if (Interlocked.Exchange(ref _ticksDue, 0) != 0)
         {
-            _groups.All(static (group, _) => group.Tick(), this);
+            _ticks++;
+            _groups.All(static (group, loop) => group.Tick(loop._ticks), this);
         }
 
         foreach (Group group in _leftOver)

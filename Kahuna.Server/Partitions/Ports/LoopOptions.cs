@@ -32,6 +32,18 @@ internal sealed record LoopOptions
 
     public int HeartbeatTicks { get; init; } = 2;
 
+    /// <summary>
+    /// Leaders of persistent groups serve reads under a lease, without a round of heartbeats
+    /// (docs/adr/0056-reads-under-a-lease.md).
+    /// </summary>
+    public bool HasReadLeases { get; init; }
+
+    /// <summary>
+    /// An earlier run of this node may have promised its leader not to elect another one, so that this one must wait as
+    /// long before it votes.
+    /// </summary>
+    public bool MayHavePromised { get; init; }
+
     public RaftLimits RaftLimits { get; init; } = new();
 
     /// <summary>Command bytes of one entry: a batch larger than this becomes several entries.</summary>

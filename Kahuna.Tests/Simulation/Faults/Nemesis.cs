@@ -13,6 +13,9 @@ internal sealed class Nemesis
     /// <summary>The fastest that a clock runs, and one over the slowest.</summary>
     public const double RateMax = 1.6;
 
+    /// <summary>The same with leases, which need clocks that differ by less than a third.</summary>
+    private const double LeaseRateMax = 1.15;
+
     private const long SecondNs = 1_000_000_000;
 
     /// <summary>How long callers hurry after a fault that may give a group two leaders: it is soon over.</summary>
@@ -201,8 +204,7 @@ internal sealed class Nemesis
         FaultClass.ElectionCrash => CrashInElection(random),
         FaultClass.ReplacedTail => _tails.Apply(random),
         FaultClass.Pause => Pause(Choose(random)),
-        FaultClass.ClockDrift =>
-            Drift(random.Pick(_cluster.Nodes), (1 / RateMax) + (random.NextDouble() * (RateMax - (1 / RateMax)))),
+        FaultClass.ClockDrift => Drift(random.Pick(_cluster.Nodes), random.NextDouble()),
         FaultClass.ClockJump => Jump(Choose(random), random.Between(-20 * SecondNs, 20 * SecondNs)),
         FaultClass.SlowSync
             or FaultClass.DiskHang
@@ -330,8 +332,10 @@ internal sealed class Nemesis
         return node.Resume;
     }
 
-    private Action Drift(SimNode node, double rate)
+    private Action Drift(SimNode node, double chance)
     {
+        double most = _cluster.Config.ReadLeases ? LeaseRateMax : RateMax;
+        double rate = (1 / most) + (chance * (most - (1 / most)));
         Target = string.Create(CultureInfo.InvariantCulture, $"of node {node.Id}, {rate:0.00} times as fast");
         node.Clock.SetRate(rate);
         return () => node.Clock.SetRate(1);

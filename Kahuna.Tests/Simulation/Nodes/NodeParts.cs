@@ -110,6 +110,8 @@ internal sealed record NodeParts(
             TickMs = config.TickMs,
             ElectionTicks = config.ElectionTicks,
             HeartbeatTicks = config.HeartbeatTicks,
+            HasReadLeases = config.ReadLeases && self != config.WithoutLeases,
+            MayHavePromised = config.ReadLeases && self != config.WithoutLeases,
             RaftLimits = config.RaftLimits,
             EntryBytesMax = config.EntryBytesMax,
             LogBatchesInFlight = config.LogBatchesInFlight,
