@@ -162,8 +162,8 @@ simulate() {
 
 # Tests with real processes wait most of the time, for kills, leases and elections: so some run beside others.
 page=Kahuna.Tests.Benchmark.BenchmarkingPageTests
-locks=Kahuna.Tests.Cluster.LockCrashTests
-states=(Kahuna.Tests.Cluster.StateCrashTests Kahuna.Tests.Cluster.EphemeralCrashTests Kahuna.Tests.Cluster.FullDiskTests Kahuna.Tests.Cluster.AtMostOnceCrashTests)
+locks=(Kahuna.Tests.Cluster.LockCrashTests Kahuna.Tests.Cluster.DiskFaultTests)
+states=(Kahuna.Tests.Cluster.StateCrashTests Kahuna.Tests.Cluster.EphemeralCrashTests Kahuna.Tests.Cluster.FullDiskTests Kahuna.Tests.Cluster.AtMostOnceCrashTests Kahuna.Tests.Cluster.PeerTlsTests)
 
 # beside NAME FILTER: runs a tier in the background; join_tier NAME waits for it and counts it.
 declare -A running=()
@@ -188,13 +188,13 @@ fi
 if [[ "$tier" != fast ]]; then
   if [[ "$is_slow" == true ]]; then
     # There is no time in which a third one could run.
-    states+=("$locks")
+    states+=("${locks[@]}")
   else
-    beside cluster-locks "FullyQualifiedName~$locks|FullyQualifiedName~$page"
+    beside cluster-locks "FullyQualifiedName~$page$(printf '|FullyQualifiedName~%s' "${locks[@]}")"
   fi
   beside cluster-states "$(printf '|FullyQualifiedName~%s' "${states[@]}" | cut -c 2-)"
   status=0
-  test_tier cluster "FullyQualifiedName~Kahuna.Tests.Cluster.&FullyQualifiedName!~$locks$(printf '&FullyQualifiedName!~%s' "${states[@]}")" || status=$?
+  test_tier cluster "FullyQualifiedName~Kahuna.Tests.Cluster.$(printf '&FullyQualifiedName!~%s' "${locks[@]}" "${states[@]}")" || status=$?
   count_tier cluster "$status"
   join_tier cluster-states
   [[ "$is_slow" == true ]] || join_tier cluster-locks
