@@ -23,8 +23,9 @@ internal sealed record RaftConfig
     public int HeartbeatTicks { get; init; } = 1;
 
     /// <summary>
-    /// Reads are served under a lease (docs/adr/0056-reads-under-a-lease.md), for which a majority promises to elect no
-    /// other leader for so many ms: the shortest election timeout. 0: each read is confirmed by a round of heartbeats.
+    /// Length in ms of the promise to elect no other leader, on which a read lease rests
+    /// (docs/adr/0056-reads-under-a-lease.md): the shortest election timeout. 0: no leases; a round of heartbeats
+    /// confirms each read.
     /// </summary>
     public int PromiseMs { get; init; }
 

@@ -83,8 +83,9 @@ internal struct RaftMessage
     public int EntryCount;
 
     /// <summary>
-    /// Heartbeat: the leader has leases, and asks for the promise to elect no other leader for so many ms; 0 for none.
-    /// HeartbeatReply: the promise that was made. The same bytes as <see cref="EntryCount"/>.
+    /// Heartbeat: the leader uses read leases and asks the receiver to elect no other leader for this time, in ms; 0:
+    /// it asks for nothing. HeartbeatReply: the time that the sender has promised. The same bytes as
+    /// <see cref="EntryCount"/>.
     /// </summary>
     public int PromiseMs
     {

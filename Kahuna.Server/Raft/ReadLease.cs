@@ -30,7 +30,7 @@ internal sealed class ReadLease(RaftConfig config)
     /// <summary>The promise that a heartbeat asks for, in ms; 0 for none.</summary>
     public int PromiseMs => IsUsed ? config.PromiseMs : 0;
 
-    /// <summary>A promise of so many ms is one that a lease can rest on.</summary>
+    /// <summary>A promise of this length is long enough for a lease.</summary>
     public bool IsEnough(int promiseMs) => IsUsed && promiseMs >= config.PromiseMs;
 
     /// <summary>

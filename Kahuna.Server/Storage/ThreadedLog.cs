@@ -249,8 +249,9 @@ internal sealed class MonitorSignal : ThreadSignal
 }
 
 /// <summary>
-/// One word that the kernel waits for (futex(2)): a wake and a wait are one system call each, and whoever wakes holds
-/// no lock that the woken thread needs. With a monitor they were two to three each. Linux on x64 and arm64.
+/// One word of memory on which the thread waits in the kernel (futex(2)): a wake and a wait are one system call each,
+/// and the waking thread holds no lock that the woken one needs. With a monitor they were two to three each. Linux on
+/// x64 and arm64.
 /// </summary>
 internal sealed unsafe partial class FutexSignal : ThreadSignal
 {
