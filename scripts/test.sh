@@ -75,9 +75,7 @@ skipped=0
 broken=0
 failures=()
 
-count() {
-  sed -n "s/.*<Counters [^>]*$2=\"\([0-9]*\)\".*/\1/p" "$1" | head -n 1
-}
+count() { sed -n "s/.*<Counters [^>]*$2=\"\([0-9]*\)\".*/\1/p" "$1" | head -n 1; }
 
 # tell_failures TRX: the failed tests of a result file, each with the beginning of its message.
 tell_failures() {
@@ -94,16 +92,14 @@ for result in xml.parse(sys.argv[1]).iterfind(".//t:UnitTestResult[@outcome='Fai
 PYTHON
 }
 
-# test_tier NAME FILTER: runs the tests of a tier; the result file is $results/NAME.trx.
+# test_tier NAME FILTER [THREADS]: runs the tests of a tier, by default with a thread for each processor; the result file is $results/NAME.trx.
 test_tier() {
-  local name="$1" expression="$2"
-  if [[ -n "$filter" ]]; then
-    expression="($expression)&($filter)"
-  fi
+  local name="$1" expression="$2" threads="${3:-0}"
+  [[ -z "$filter" ]] || expression="($expression)&($filter)"
   say "tests: $name"
   dotnet test Kahuna.Tests -c Release --no-build --nologo --filter "$expression" \
     --logger "trx;LogFileName=$name.trx" --logger "console;verbosity=minimal" --results-directory "$results" \
-    --blame-hang-timeout 40m --blame-hang-dump-type none
+    --blame-hang-timeout 40m --blame-hang-dump-type none -- xUnit.MaxParallelThreads="$threads"
 }
 
 # count_tier NAME STATUS: the counts come from the result file; a run without one counts as broken.
@@ -129,9 +125,7 @@ count_tier() {
     say "the $name tests did not end normally (exit code $status)"
     broken=$((broken + 1))
   fi
-  if [[ "$tier_failed" -gt 0 ]]; then
-    failures+=("$trx")
-  fi
+  [[ "$tier_failed" -eq 0 ]] || failures+=("$trx")
   # What the tests with real processes checked and measured.
   sed -n 's/^\(<StdOut>\|.*<StdOut>\)\{0,1\}\(Checked: .*\)/\2/p' "$trx" | sed 's/<\/StdOut>.*//'
 }
@@ -160,45 +154,49 @@ simulate() {
   return "$status"
 }
 
-# Tests with real processes wait most of the time, for kills, leases and elections: so some run beside others.
+# Tests wait most of the time, for kills, leases, elections and answers: so some run beside others.
 page=Kahuna.Tests.Benchmark.BenchmarkingPageTests
-locks=(Kahuna.Tests.Cluster.LockCrashTests Kahuna.Tests.Cluster.DiskFaultTests)
-states=(Kahuna.Tests.Cluster.StateCrashTests Kahuna.Tests.Cluster.EphemeralCrashTests Kahuna.Tests.Cluster.FullDiskTests Kahuna.Tests.Cluster.AtMostOnceCrashTests Kahuna.Tests.Cluster.PeerTlsTests)
+locks=(Kahuna.Tests.Cluster.LockCrashTests Kahuna.Tests.Cluster.ShutdownTests)
+states=(Kahuna.Tests.Cluster.StateCrashTests Kahuna.Tests.Cluster.EphemeralCrashTests Kahuna.Tests.Cluster.FullDiskTests Kahuna.Tests.Cluster.AtMostOnceCrashTests Kahuna.Tests.Cluster.PeerTlsTests Kahuna.Tests.Cluster.DiskFaultTests)
+[[ "$is_slow" == true ]] || locks+=("$page")
+doors=(Kahuna.Tests.Access. Kahuna.Tests.Cli. Kahuna.Tests.Hosting.Page.)
+any_of() { printf '|FullyQualifiedName~%s' "$@" | cut -c 2-; }
+none_of() { printf '&FullyQualifiedName!~%s' "$@" | cut -c 2-; }
 
-# beside NAME FILTER: runs a tier in the background; join_tier NAME waits for it and counts it.
+# beside NAME FILTER [THREADS]: runs a tier in the background; join_tier NAME waits for it and counts it.
 declare -A running=()
 beside() {
-  test_tier "$1" "$2" &
+  test_tier "$@" &
   running[$1]=$!
 }
 
 join_tier() {
   local status=0
+  [[ -n "${running[$1]:-}" ]] || return 0
   wait "${running[$1]}" || status=$?
+  running[$1]=
   count_tier "$1" "$status"
 }
 
-status=0
 if [[ "$tier" != cluster ]]; then
   simulate &
   simulation=$!
-  test_tier fast "FullyQualifiedName!~Kahuna.Tests.Cluster.&FullyQualifiedName!~Kahuna.Tests.Simulation.&FullyQualifiedName!~$page" || status=$?
-  count_tier fast "$status"
+  beside doors "$(any_of "${doors[@]}")"
+  [[ "$is_slow" == false ]] || join_tier doors
+  beside fast "$(none_of Kahuna.Tests.Cluster. Kahuna.Tests.Simulation. "$page" "${doors[@]}")" "$([[ "$is_slow" == true ]] || echo 4)"
+  join_tier doors
 fi
 if [[ "$tier" != fast ]]; then
-  if [[ "$is_slow" == true ]]; then
-    # There is no time in which a third one could run.
-    states+=("${locks[@]}")
-  else
-    beside cluster-locks "FullyQualifiedName~$page$(printf '|FullyQualifiedName~%s' "${locks[@]}")"
-  fi
-  beside cluster-states "$(printf '|FullyQualifiedName~%s' "${states[@]}" | cut -c 2-)"
-  status=0
-  test_tier cluster "FullyQualifiedName~Kahuna.Tests.Cluster.$(printf '&FullyQualifiedName!~%s' "${locks[@]}" "${states[@]}")" || status=$?
-  count_tier cluster "$status"
-  join_tier cluster-states
-  [[ "$is_slow" == true ]] || join_tier cluster-locks
+  beside cluster-states "$(any_of "${states[@]}")"
 fi
+join_tier fast
+if [[ "$tier" != fast ]]; then
+  # A slow machine has no time for three.
+  [[ "$is_slow" == false ]] || join_tier cluster-states
+  beside cluster-locks "$(any_of "${locks[@]}")"
+  beside cluster "FullyQualifiedName~Kahuna.Tests.Cluster.&$(none_of "${locks[@]}" "${states[@]}")"
+fi
+for name in cluster cluster-states cluster-locks; do join_tier "$name"; done
 if [[ "$tier" != cluster ]]; then
   # Nothing is left for which it should stand back. Only some users may say so.
   mapfile -t threads < <(threads_below "$simulation")

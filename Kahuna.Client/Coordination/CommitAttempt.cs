@@ -189,11 +189,14 @@ internal sealed class CommitAttempt(
             ? ReadOnlyMemory<byte>.Empty
             : reply.Outcomes;
         Task<KahunaException?> finishing = FinishAsync(wanted);
-        Rest = ForgetAsync(finishing);
         if (request.IsVerdictEnough)
         {
+            Rest = ForgetAsync(finishing);
             return ToReply(holds, withResults: false);
         }
+
+        // A caller that is told the name of the transaction may ask for its decision, which is kept then.
+        Rest = finishing;
 
         KahunaException? failure = null;
         try
@@ -209,14 +212,16 @@ internal sealed class CommitAttempt(
             throw new KahunaCanceledException(OperationOutcome.Happened, ct) { TransactionId = name.ToString() };
         }
 
-        if (failure is null && parts.All.All(static part => part.Outcomes is not null))
+        bool isComplete = failure is null && parts.All.All(static part => part.Outcomes is not null);
+        if (!isComplete && parts.Writes(ListOf(holds)))
         {
-            return ToReply(holds, withResults: true);
+            throw TransactionErrors.ResultsNotKnown(failure, name.ToString());
         }
 
         // What only reads may be read again, at a later moment.
         _failure = failure;
-        return parts.Writes(ListOf(holds)) ? throw TransactionErrors.ResultsNotKnown(failure, name.ToString()) : null;
+        Rest = ForgetAsync(finishing);
+        return isComplete ? ToReply(holds, withResults: true) : null;
     }
 
     /// <summary>Asks the anchor to decide. Null: it has not, and will not by this.</summary>

@@ -3,7 +3,6 @@ using System.Buffers.Binary;
 using Kahuna.Server.Access;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Partitions.Ports;
-using Kahuna.Server.Partitions.Requests;
 using Kahuna.Wire;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Checks;
@@ -184,7 +183,7 @@ internal sealed class RequestAdmission(Router router, int valueBytesMax)
             sentence = pass.Passes(in command) ? null : pass.Admit(in command, batch.Command(in operation), out status);
             if (sentence is null)
             {
-                sentence = batch.Sink.RefuseOpening(in command);
+                sentence = command.Has(CommandFlags.Opening) ? batch.Sink.RefuseOpening(in command) : null;
                 if (sentence is null)
                 {
                     Collect(batch, in operation, in command);

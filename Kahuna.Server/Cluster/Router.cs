@@ -1,7 +1,6 @@
 using System.Text;
 using Kahuna.Server.Partitions.Loops;
 using Kahuna.Server.Partitions.Ports;
-using Kahuna.Server.Partitions.Requests;
 using Kahuna.Server.Primitives;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Checks;

@@ -54,10 +54,12 @@ internal sealed class Election
     /// <summary>Restarts the timeout without a new draw: the leader was heard, or a vote was granted.</summary>
     public void Wait() => _elapsed = 0;
 
-    /// <summary>Restarts the timeout with a new random length.</summary>
-    public void RestartClock()
+    /// <summary>
+    /// Restarts the timeout with a new random length, two timeouts later if others are to be elected first.
+    /// </summary>
+    public void RestartClock(bool yields = false)
     {
-        _elapsed = 0;
+        _elapsed = yields ? -2 * _electionTicks : 0;
         _timeout = _electionTicks + _random.Below(_electionTicks);
     }
 

@@ -8,6 +8,9 @@ namespace Kahuna.Server.Raft;
 /// </summary>
 internal sealed class Leadership
 {
+    /// <summary>1,000 election timeouts: about a quarter of an hour.</summary>
+    private const int PatienceMax = 512;
+
     private readonly Replication _replication;
     private readonly ReadRounds _reads = new();
     private readonly ReadLease _lease;
@@ -17,6 +20,9 @@ internal sealed class Leadership
     private readonly RoleState _state;
     private readonly DoubleBuffer<ReadState> _readStates = new();
     private bool _heartbeatDue;
+    private LogIndex _committed;
+    private int _ticksWithoutCommit;
+    private int _patience = 1;
 
     public Leadership(RaftConfig config, Members members, EntryLog log, RoleState state)
     {
@@ -46,6 +52,7 @@ internal sealed class Leadership
     {
         _replication.Begin(_log.LastIndex);
         _heartbeatDue = false;
+        _ticksWithoutCommit = 0;
         _lease.Begin();
         Transfer.Begin();
         _log.Append(_state.Term, EntryKind.Empty, payloadBytes: 0, out _);
@@ -61,19 +68,27 @@ internal sealed class Leadership
         _replication.SnapshotsWanted.RemoveGathered(static _ => true);
     }
 
-    /// <inheritdoc cref="Replication.TicksWithoutMajority"/>
-    public int TicksWithoutMajority => _replication.TicksWithoutMajority();
+    /// <inheritdoc cref="RaftCore.HeardMajorityAt"/>
+    public NodeTime HeardMajorityAt => _replication.Quorum.HeardAt(_state.Now);
 
     /// <summary>
-    /// Counts one tick. False when no majority answered within an election timeout: this leader must step down (thesis
-    /// 6.2).
+    /// Counts one tick. False when this leader must step down: no majority answered within an election timeout (thesis
+    /// 6.2), or the others may commit and those that answer cannot (docs/adr/0020-failover.md).
     /// </summary>
     /// <param name="number">Heartbeats leave at multiples of <see cref="RaftConfig.HeartbeatTicks"/>.</param>
-    public bool Tick(ulong number)
+    /// <param name="yields">Others are to be elected first.</param>
+    public bool Tick(ulong number, out bool yields)
     {
+        yields = false;
         _replication.Tick();
-        if (!_replication.HasActiveQuorum())
+        if (!_replication.Quorum.IsActive)
         {
+            return false;
+        }
+
+        if (IsStuck())
+        {
+            yields = true;
             return false;
         }
 
@@ -83,13 +98,37 @@ internal sealed class Leadership
         return true;
     }
 
+    /// <summary>
+    /// Nothing was committed for two election timeouts, and a majority without this leader may be able to. It waits
+    /// twice as long after each time in a row: where the others are gone, what keeps it from committing must have time
+    /// to end, as a member that gets a snapshot.
+    /// </summary>
+    private bool IsStuck()
+    {
+        if (_log.CommitIndex != _committed)
+        {
+            _committed = _log.CommitIndex;
+            _patience = 1;
+            _ticksWithoutCommit = 0;
+        }
+
+        _ticksWithoutCommit = _committed < _log.LastIndex ? _ticksWithoutCommit + 1 : 0;
+        if (_ticksWithoutCommit < 2 * _patience * _config.ElectionTicks || !_replication.Quorum.MayBeElsewhere)
+        {
+            return false;
+        }
+
+        _patience = Math.Min(2 * _patience, PatienceMax);
+        return true;
+    }
+
     public void OwnLogPersisted() => _replication.CommitWhatMajorityHolds();
 
     public void AppendAnswered(in RaftMessage reply)
     {
         if (_replication.Find(reply.From) is { } follower)
         {
-            follower.Heard();
+            follower.Heard(_state.Now);
             _replication.Answered(follower, reply);
         }
     }
@@ -101,7 +140,7 @@ internal sealed class Leadership
             return;
         }
 
-        follower.Heard();
+        follower.Heard(_state.Now);
         follower.ReportDisk(reply.Stalled);
         if (reply.Uncounted)
         {
@@ -276,9 +315,12 @@ internal sealed class Replication
         }
 
         _others = [.. others];
+        Quorum = new Quorum(members, _others);
     }
 
     public ReadOnlySpan<Progress> Others => _others;
+
+    public Quorum Quorum { get; }
 
     public DoubleBuffer<LogFetch> Fetches => _fetches;
 
@@ -323,7 +365,7 @@ internal sealed class Replication
     {
         foreach (Progress other in _others)
         {
-            other.Begin(lastIndex);
+            other.Begin(lastIndex, _state.Now);
         }
     }
 
@@ -333,30 +375,6 @@ internal sealed class Replication
         {
             other.Tick();
         }
-    }
-
-    /// <summary>A majority of the voters, including this node, answered within the last election timeout.</summary>
-    public bool HasActiveQuorum() => TicksWithoutMajority() < _config.ElectionTicks;
-
-    /// <summary>
-    /// Ticks within which a majority of the voters answered, this node included. A voter that lost its log does not
-    /// count: a leader that depends on it cannot commit, and must not prevent the election of one that can.
-    /// </summary>
-    public int TicksWithoutMajority()
-    {
-        Span<int> ticks = stackalloc int[_members.Voters.Length];
-        int count = 0;
-        foreach (Progress other in _others)
-        {
-            if (other.Votes && other.Counts)
-            {
-                ticks[count++] = other.TicksSinceHeard;
-            }
-        }
-
-        int needed = _members.Majority - (_members.SelfVotes ? 1 : 0);
-        ticks[..count].Sort();
-        return needed <= 0 ? 0 : needed > count ? int.MaxValue : ticks[needed - 1];
     }
 
     /// <summary>The newest read round that a majority has confirmed.</summary>

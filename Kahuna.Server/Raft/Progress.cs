@@ -88,8 +88,11 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
 
     public bool IsActive => _ticksSinceHeard < config.ElectionTicks;
 
-    /// <summary>Ticks since its last message.</summary>
-    public int TicksSinceHeard => _ticksSinceHeard;
+    /// <summary>The member's disk works, and its log goes on where this leader's entries are.</summary>
+    public bool CanStore => !IsStalled && !AwaitsSnapshot;
+
+    /// <summary>The last <see cref="RaftCore.Now"/> before its last message came.</summary>
+    public NodeTime HeardAt { get; private set; }
 
     /// <summary>
     /// The member has not reported a stalled disk for a while, so it may take leadership. A disk that stalls once tends
@@ -128,8 +131,9 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     private int RestTicks => config.PauseTicks + config.ElectionTicks;
 
     /// <summary>Resets at the beginning of a leadership, when only the leader's last index is known.</summary>
-    public void Begin(LogIndex lastIndex)
+    public void Begin(LogIndex lastIndex, NodeTime now)
     {
+        HeardAt = now;
         Match = default;
         Counts = true;
         ConfirmedRound = 0;
@@ -149,7 +153,7 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     {
         int ticksSinceHeard = _ticksSinceHeard;
         int restTicks = _restTicks;
-        Begin(lastIndex);
+        Begin(lastIndex, HeardAt);
         _ticksSinceHeard = ticksSinceHeard;
         _restTicks = restTicks;
         Counts = false;
@@ -183,7 +187,11 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
         }
     }
 
-    public void Heard() => _ticksSinceHeard = 0;
+    public void Heard(NodeTime now)
+    {
+        _ticksSinceHeard = 0;
+        HeardAt = now;
+    }
 
     /// <summary>Records the disk's state from a heartbeat reply.</summary>
     public void ReportDisk(bool isStalled)
@@ -440,4 +448,64 @@ internal sealed class InFlightWindow(int appendsMax, long bytesMax)
     }
 
     private readonly record struct Sent(LogIndex Last, long Bytes);
+}
+
+/// <summary>
+/// What the voters add up to, as their leader hears them. Owned by one leader's <see cref="Replication"/>; not
+/// thread-safe.
+/// </summary>
+/// <param name="members">The members.</param>
+/// <param name="others">All of them but this node.</param>
+internal sealed class Quorum(Members members, Progress[] others)
+{
+    private readonly int _self = members.SelfVotes ? 1 : 0;
+
+    /// <summary>
+    /// A majority of the voters, including this node, answered within the last election timeout. A voter that lost its
+    /// log does not count: a leader that depends on it cannot commit, and must not prevent the election of one that
+    /// can.
+    /// </summary>
+    public bool IsActive =>
+        _self + Count(static other => other is { Counts: true, IsActive: true }) >= members.Majority;
+
+    /// <summary>
+    /// Of those that this leader hears, too few can store entries now, and without this leader the others may be
+    /// enough: a member that it does not hear may hear them.
+    /// </summary>
+    public bool MayBeElsewhere =>
+        _self + Count(static other => other is { Counts: true, IsActive: true, CanStore: true }) < members.Majority
+            && Count(static other => !other.IsActive || other.CanStore) >= members.Majority;
+
+    /// <inheritdoc cref="RaftCore.HeardMajorityAt"/>
+    public NodeTime HeardAt(NodeTime now)
+    {
+        Span<long> times = stackalloc long[members.Voters.Length];
+        int count = 0;
+        if (members.SelfVotes)
+        {
+            times[count++] = now.Ms;
+        }
+
+        foreach (Progress other in others)
+        {
+            if (other is { Votes: true, Counts: true })
+            {
+                times[count++] = other.HeardAt.Ms;
+            }
+        }
+
+        times[..count].Sort();
+        return count < members.Majority ? default : new NodeTime(times[count - members.Majority]);
+    }
+
+    private int Count(Func<Progress, bool> which)
+    {
+        int count = 0;
+        foreach (Progress other in others)
+        {
+            count += other.Votes && which(other) ? 1 : 0;
+        }
+
+        return count;
+    }
 }

@@ -101,8 +101,16 @@ internal sealed class RaftCore
     /// <summary>Ticks since this node last heard the leader of its term, or led itself.</summary>
     public int TicksWithoutLeader => _roles.TicksWithoutLeader;
 
-    /// <summary>Of a leader: ticks within which a majority answered it.</summary>
-    public int TicksWithoutMajority => _leadership.TicksWithoutMajority;
+    /// <summary>
+    /// The last <see cref="Now"/> before a message of a leader came. Ticks do not count this: they can be late, and
+    /// stop.
+    /// </summary>
+    public NodeTime HeardLeaderAt => _state.HeardLeaderAt;
+
+    /// <summary>
+    /// Of a leader: since this <see cref="Now"/>, or a later one, a majority has answered it, this node included.
+    /// </summary>
+    public NodeTime HeardMajorityAt => _leadership.HeardMajorityAt;
 
     /// <summary>
     /// Rejoining: the log is restored, and the last hard state handed out spends the vote of every term with a lost
@@ -153,9 +161,9 @@ internal sealed class RaftCore
         _roles.CountSilence();
         if (Role == RaftRole.Leader)
         {
-            if (!_leadership.Tick(number))
+            if (!_leadership.Tick(number, out bool yields))
             {
-                _roles.LeaveLeadership();
+                _roles.LeaveLeadership(yields);
             }
         }
         else if (_roles.ElectionTick() && !(IsReluctant && _roles.ShouldYield))

@@ -198,6 +198,9 @@ internal sealed class RoleState(HardState start, VotingRight voting, VotePromise
     /// <summary>See <see cref="RaftCore.Now"/>.</summary>
     public NodeTime Now => Promise.Now;
 
+    /// <summary>See <see cref="RaftCore.HeardLeaderAt"/>.</summary>
+    public NodeTime HeardLeaderAt { get; private set; }
+
     /// <summary>What this node has promised to its leader.</summary>
     public VotePromise Promise { get; } = promise;
 
@@ -260,6 +263,7 @@ internal sealed class RoleState(HardState start, VotingRight voting, VotePromise
         InvariantException.Require(_leaderOfTerm.IsNone || _leaderOfTerm == leader, "one leader per term");
         _leaderOfTerm = leader;
         Leader = leader;
+        HeardLeaderAt = Now;
     }
 
     /// <summary>Forgets the leader. It may still be alive, but this node no longer relies on it.</summary>

@@ -317,12 +317,12 @@ internal sealed class Roles
         }
     }
 
-    public void LeaveLeadership()
+    public void LeaveLeadership(bool yields = false)
     {
         _leadership.End(_outbox);
         _state.Role = RoleWithoutLeadership;
         _state.ForgetLeader();
-        _election.RestartClock();
+        _election.RestartClock(yields);
     }
 }
 

@@ -198,6 +198,23 @@ public sealed class TransactionCoordinatorTests
     }
 
     [Fact]
+    public async Task The_decision_is_kept_for_a_caller_that_was_told_the_name_of_the_transaction()
+    {
+        await using KahunaClient client = await _cluster.ConnectedAsync();
+        _answer = static step => step.Kind == CommandKind.TransactionFinish
+            ? new FakeReply(OutcomeStatus.NotFound)
+            : null;
+        KahunaException told = await Assert.ThrowsAsync<KahunaException>(() => Write(client).CommitAsync());
+        Assert.StartsWith(Steps()[0].Id, told.TransactionId, StringComparison.Ordinal);
+
+        _answer = static _ => null;
+        await Write(client).CommitAsync();
+        await Wait.UntilAsync(() => Count(CommandKind.TransactionForget) > 0);
+        Step[] forgotten = [.. Steps().Where(static step => step.Kind == CommandKind.TransactionForget)];
+        Assert.DoesNotContain(forgotten, step => step.Id == Steps()[0].Id);
+    }
+
+    [Fact]
     public async Task An_interactive_commit_ends_with_the_decision_and_the_rest_ends_with_the_client()
     {
         KahunaClient client = await _cluster.ConnectedAsync();

@@ -232,7 +232,7 @@ public sealed class ReadLeaseTests
         Assert.Equal(RaftRole.Leader, core.Role);
     }
 
-    private static RaftCore Follower(int promiseMs = PromiseMs, int promisedBeforeMs = 0, int heartbeatTicks = 1) =>
+    internal static RaftCore Follower(int promiseMs = PromiseMs, int promisedBeforeMs = 0, int heartbeatTicks = 1) =>
         new(
             new RaftConfig
             {
@@ -246,7 +246,7 @@ public sealed class ReadLeaseTests
             },
             new RaftStart(new HardState(new Term(1), s_other, default), [], default, default));
 
-    private static RaftCore Leader(int promiseMs = PromiseMs, int heartbeatTicks = 1)
+    internal static RaftCore Leader(int promiseMs = PromiseMs, int heartbeatTicks = 1)
     {
         RaftCore core = Follower(promiseMs, heartbeatTicks: heartbeatTicks);
         core.Now = new NodeTime(500);
@@ -285,7 +285,7 @@ public sealed class ReadLeaseTests
     private static RaftMessage VoteOf(NodeId from, RaftMessageKind kind, Term term) =>
         new() { Kind = kind, From = from, To = s_self, Term = term };
 
-    private static RaftMessage HeartbeatOf(NodeId leader) => new()
+    internal static RaftMessage HeartbeatOf(NodeId leader) => new()
     {
         Kind = RaftMessageKind.Heartbeat,
         From = leader,
@@ -331,7 +331,7 @@ public sealed class ReadLeaseTests
         Drain(core).Where(static message => message.Kind == RaftMessageKind.Heartbeat).Max(static message =>
             message.Round);
 
-    private static void Answer(RaftCore core, ulong round, int promiseMs) => core.Step(
+    internal static void Answer(RaftCore core, ulong round, int promiseMs) => core.Step(
         new RaftMessage
         {
             Kind = RaftMessageKind.HeartbeatReply,

@@ -237,11 +237,14 @@ internal sealed class SimCluster
         }
     }
 
-    /// <summary>Lets a caller wait.</summary>
+    /// <summary>
+    /// Lets a caller wait: less than <see cref="RecoveryNs"/>, so that it does not keep a run from its end.
+    /// </summary>
     public Task PauseAsync(double ms)
     {
         TaskCompletionSource over = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        Scheduler.At(Scheduler.NowNs + 1_000_000 + (long)(ms * 1_000_000), over.SetResult);
+        long ns = Math.Min(1_000_000 + (long)(ms * 1_000_000), RecoveryNs / 4);
+        Scheduler.At(Scheduler.NowNs + ns, over.SetResult);
         return over.Task;
     }
 

@@ -263,7 +263,7 @@ internal sealed class Group
             _report.Follow(Applied < Core.DurableIndex ? Applied : Core.DurableIndex, Core.HeardCommit);
             if (HasAllThatIsCommitted)
             {
-                _age.CaughtUp(_parts.Applied, Core.TicksWithoutLeader);
+                _age.CaughtUp(_parts.Applied, Core.HeardLeaderAt);
             }
         }
 
@@ -289,7 +289,8 @@ internal sealed class Group
 
         if (Requests.IsServing && Core.Role == RaftRole.Leader)
         {
-            _age.CaughtUp(_parts.Applied, ticksAgo: 0);
+            // A leader that no majority hears may have been followed by another one already.
+            _age.CaughtUp(_parts.Applied, Core.HeardMajorityAt);
             Requests.Tick();
             _parts.Comparison.Tick(Core, _parts.Applied);
             _parts.Handover.Tick(Core);

@@ -91,9 +91,7 @@ internal sealed class MetaHooks(GroupPlace place, NodeRegistration registration)
         bool leads = group.Requests.IsServing && group.IsLeader;
         if (group.CaughtUpAt is { } at)
         {
-            // A leader that no majority hears may have been followed by another one already.
-            int ticks = group.IsLeader ? group.Core.TicksWithoutMajority : 0;
-            place.Ports.Leadership.MetaCaughtUp(at - (ticks * (long)place.Options.TickMs));
+            place.Ports.Leadership.MetaCaughtUp(at);
         }
 
         if (registration.Tick(leads, bytes => Record(group, bytes.Written)) is { } start)

@@ -31,13 +31,15 @@ internal sealed class ViewAge(LoopOptions options, TurnClock clock)
         _tickedAt = clock.Now;
     }
 
-    /// <summary>This node had everything <paramref name="ticksAgo"/> ticks ago.</summary>
-    public void CaughtUp(AppliedState applied, int ticksAgo)
+    /// <summary>
+    /// This node had everything at this time. It is no count of ticks: a group that stands still counts none.
+    /// </summary>
+    public void CaughtUp(AppliedState applied, NodeTime at)
     {
         if (_tickedAt >= _trustedFrom)
         {
-            CaughtUpAt = _tickedAt - (ticksAgo * options.TickMs);
-            applied.Changes?.CaughtUp(CaughtUpAt.Value);
+            CaughtUpAt = at;
+            applied.Changes?.CaughtUp(at);
         }
     }
 }

@@ -1,6 +1,5 @@
 using Kahuna.Server.Partitions.Groups;
 using Kahuna.Server.Partitions.Ports;
-using Kahuna.Server.Partitions.Requests;
 using Kahuna.Server.Partitions.Snapshots;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;

@@ -57,9 +57,16 @@ internal sealed class Housekeeping(RequestParts parts, ProposalQueue proposals, 
     private int _forgetting;
     private int _unlocking;
     private int _turnsUntilWeighed;
-    private bool _hasApplied;
-    private int _appliedSinceTick;
+    private long _commands;
+    private long _commandsAtTick;
+    private long _commandsAtGrant;
     private NodeTime _resumed;
+
+    /// <summary>The group lets keys go when there is no room.</summary>
+    public bool Evicts => _memory.Evicts;
+
+    /// <summary>Claims for locks are still to be granted.</summary>
+    public bool HasGrants => _applied.State.Locks.HasGrants;
 
     private Durability Level => parts.Group.IsEphemeral ? Durability.Ephemeral : Durability.Persistent;
 
@@ -80,17 +87,21 @@ internal sealed class Housekeeping(RequestParts parts, ProposalQueue proposals, 
     }
 
     /// <summary>A start has replayed commands.</summary>
-    public void Replayed(int commands)
-    {
-        _hasApplied |= commands > 0;
-        _appliedSinceTick += commands;
-    }
+    public void Replayed(int commands) => _commands += commands;
 
-    /// <summary>A command was _applied.</summary>
+    /// <summary>A command was applied.</summary>
     public void Applied(CommandKind kind)
     {
-        _hasApplied = true;
-        _appliedSinceTick++;
+        _commands++;
+        if (kind is CommandKind.ExpireSweep or CommandKind.SessionSweep or CommandKind.LockSweep)
+        {
+            EndSweep(kind);
+        }
+    }
+
+    /// <summary>A sweep was applied: another may be proposed.</summary>
+    private void EndSweep(CommandKind kind)
+    {
         _sweeps -= kind == CommandKind.ExpireSweep && _sweeps > 0 ? 1 : 0;
         _forgetting -= kind == CommandKind.SessionSweep && _forgetting > 0 ? 1 : 0;
         _unlocking -= kind == CommandKind.LockSweep && _unlocking > 0 ? 1 : 0;
@@ -117,7 +128,7 @@ internal sealed class Housekeeping(RequestParts parts, ProposalQueue proposals, 
         }
 
         Sweep(clusterNow);
-        _appliedSinceTick = 0;
+        _commandsAtTick = _commands;
         SweepLocks(clusterNow);
         _late.Tick(now, clusterNow);
 
@@ -140,8 +151,9 @@ internal sealed class Housekeeping(RequestParts parts, ProposalQueue proposals, 
         }
 
         bool isBusy = proposals.Bytes > _options.UncommittedBytesMax / BusyShare;
+        int appliedSinceTick = (int)Math.Min(int.MaxValue, _commands - _commandsAtTick);
         int wanted = SweepsFor(_applied.State.CountDue(clusterNow, keysMax));
-        int allowed = isBusy ? SweepsFor(Math.Max(_options.SweepKeysMax, _appliedSinceTick)) : wanted;
+        int allowed = isBusy ? SweepsFor(Math.Max(_options.SweepKeysMax, appliedSinceTick)) : wanted;
         for (; _sweeps < wanted && allowed > 0; _sweeps++, allowed--)
         {
             Propose(CommandKind.ExpireSweep, ExpirySweep.KeysPerCommand);
@@ -151,16 +163,15 @@ internal sealed class Housekeeping(RequestParts parts, ProposalQueue proposals, 
     private static int SweepsFor(int keys) => (keys + ExpirySweep.KeysPerCommand - 1) / ExpirySweep.KeysPerCommand;
 
     /// <summary>
-    /// Claims are still to be granted: the next sweep does not wait for the tick. Only after something was applied: a
+    /// While <see cref="HasGrants"/>: the next sweep does not wait for the tick. Only after something was applied: a
     /// sweep that was turned away, because leadership is being handed over, would be proposed again in the same turn,
     /// without end.
     /// </summary>
     public void GrantOn(ClusterTime clusterNow)
     {
-        bool hasApplied = _hasApplied;
-        _hasApplied = false;
-        if (hasApplied && _applied.State.Locks.HasGrants)
+        if (_commandsAtGrant != _commands)
         {
+            _commandsAtGrant = _commands;
             SweepLocks(clusterNow);
         }
     }

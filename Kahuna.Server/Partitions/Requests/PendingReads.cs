@@ -71,6 +71,10 @@ internal sealed class PendingReads(
     /// <summary>The group that is read.</summary>
     public required GroupId Group { get; init; }
 
+    /// <summary>No read waits for anything.</summary>
+    public bool IsEmpty =>
+        _reads.IsEmpty && _early.Count == 0 && _held.Count == 0 && !parked.HasAny && !_pages.HasAny;
+
     /// <summary>A page may be read now.</summary>
     public bool HasPages => _pages.DueCount > 0;
 
@@ -444,6 +448,9 @@ internal sealed class ReadQueue
     private readonly Ring<(ReadState State, uint At)> _confirmed = new(8);
 
     public int Count => _reads.Count;
+
+    /// <summary>Nothing waits, and no round that was confirmed.</summary>
+    public bool IsEmpty => _reads.Count == 0 && _confirmed.Count == 0;
 
     /// <summary>When the round of the latest <see cref="TryTake"/> was confirmed.</summary>
     public uint TakenConfirmed { get; private set; }

@@ -171,7 +171,7 @@ internal sealed class PendingRequests
             return;
         }
 
-        bool evicts = !IsDraining && _housekeeping.TryEvict(core);
+        bool evicts = _housekeeping.Evicts && !IsDraining && _housekeeping.TryEvict(core);
         ClusterTime time = _clock.At(_turn.Now);
         while (_proposals.TryPeek(out int payloadBytes))
         {
@@ -257,12 +257,12 @@ internal sealed class PendingRequests
             _locks.ServeChanges(now);
         }
 
-        if (IsServing && !IsDraining)
+        if (IsServing && !IsDraining && _housekeeping.HasGrants)
         {
             _housekeeping.GrantOn(now);
         }
 
-        return _reads.Serve(now);
+        return (!_reads.IsEmpty || _holds.HasGranted) && _reads.Serve(now);
     }
 
     /// <inheritdoc cref="PendingReads.ServePage"/>
@@ -297,7 +297,10 @@ internal sealed class PendingRequests
             _proposals.DropQueued(OutcomeStatus.NotLeader, core.LeaderToAsk.Value);
         }
 
-        _reads.Drop(OutcomeStatus.NotLeader, core.LeaderToAsk.Value);
+        if (!_reads.IsEmpty)
+        {
+            _reads.Drop(OutcomeStatus.NotLeader, core.LeaderToAsk.Value);
+        }
     }
 
     /// <summary>The log is replaced, or void: the outcome of pending proposals is no longer known.</summary>

@@ -61,6 +61,14 @@ internal sealed class Checkpointing(GroupId group, LoopOptions options, LoopPort
     /// </summary>
     public void LogPersisted(LogIndex index, Term term, LogIndex durable)
     {
+        if (_restart.Index.Value > 0 || _lastTaken is not null)
+        {
+            LookAtPersisted(index, term, durable);
+        }
+    }
+
+    private void LookAtPersisted(LogIndex index, Term term, LogIndex durable)
+    {
         if (_restart == (index, term))
         {
             _restart = default;
@@ -252,10 +260,15 @@ internal sealed class Checkpointing(GroupId group, LoopOptions options, LoopPort
     {
         if (_held.Any)
         {
-            _held.Clear();
-            ports.Checkpoints.Post(new SnapshotsVoid(group));
-            Release();
+            EndSends();
         }
+    }
+
+    private void EndSends()
+    {
+        _held.Clear();
+        ports.Checkpoints.Post(new SnapshotsVoid(group));
+        Release();
     }
 
     /// <summary>Ends a view: what was taken of it is of no use.</summary>

@@ -4,7 +4,7 @@ using Kahuna.Server.Api;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.Protos;
 using Kahuna.Server.Cluster;
-using Kahuna.Server.Partitions.Requests;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Tests.Partitions;
 using Kahuna.Wire;

@@ -2,7 +2,7 @@ using System.Runtime.InteropServices;
 using System.Text;
 using Kahuna.Client;
 using Kahuna.Server.Partitions.Groups;
-using Kahuna.Server.Partitions.Requests;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.State.Meta;
 using Kahuna.Server.State.Slots;

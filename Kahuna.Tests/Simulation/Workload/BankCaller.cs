@@ -63,7 +63,7 @@ internal sealed class BankCaller(SimCluster cluster, KahunaClient client, int pr
     {
         while (!cluster.LoadEnds)
         {
-            await PauseAsync(_random.Exponential(4 * cluster.Config.ThinkMs));
+            await cluster.PauseAsync(_random.Exponential(4 * cluster.Config.ThinkMs));
 
             // Eviction could take one account and leave the others.
             bool isEphemeral = cluster.Config is { HasEphemeral: true, Evicts: false }
@@ -257,11 +257,4 @@ internal sealed class BankCaller(SimCluster cluster, KahunaClient client, int pr
 
     private static int MoneyOf(GetResult account) =>
         int.Parse(account.Value.AsString()!, CultureInfo.InvariantCulture);
-
-    private Task PauseAsync(double ms)
-    {
-        TaskCompletionSource over = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        cluster.Scheduler.At(cluster.Scheduler.NowNs + 1_000_000 + (long)(ms * 1_000_000), over.SetResult);
-        return over.Task;
-    }
 }

@@ -27,7 +27,7 @@ internal sealed class BatchCaller(SimCluster cluster, KahunaClient client, int p
     {
         while (!cluster.LoadEnds)
         {
-            await PauseAsync(_random.Exponential(6 * cluster.Config.ThinkMs));
+            await cluster.PauseAsync(_random.Exponential(6 * cluster.Config.ThinkMs));
             switch (_random.Next(8))
             {
                 case 0:
@@ -234,11 +234,4 @@ internal sealed class BatchCaller(SimCluster cluster, KahunaClient client, int p
     private static string NameOf(string key, bool isEphemeral) => isEphemeral ? "ephemeral " + key : key;
 
     private static Revision? ToRevision(long? number) => number is { } value ? new Revision(value) : null;
-
-    private Task PauseAsync(double ms)
-    {
-        TaskCompletionSource over = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        cluster.Scheduler.At(cluster.Scheduler.NowNs + 1_000_000 + (long)(ms * 1_000_000), over.SetResult);
-        return over.Task;
-    }
 }

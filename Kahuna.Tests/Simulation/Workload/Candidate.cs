@@ -24,7 +24,7 @@ internal sealed class Candidate(SimCluster cluster, KahunaClient client, SimCloc
     {
         while (!cluster.LoadEnds)
         {
-            await PauseAsync(_random.Exponential(2 * cluster.Config.ThinkMs));
+            await cluster.PauseAsync(_random.Exponential(2 * cluster.Config.ThinkMs));
             bool isEphemeral = cluster.Config.HasEphemeral && _random.Chance(cluster.Config.Ephemeral);
             await (_random.Chance(0.6) ? CampaignAsync(isEphemeral) : ObserveAsync(isEphemeral));
         }
@@ -91,7 +91,7 @@ internal sealed class Candidate(SimCluster cluster, KahunaClient client, SimCloc
                     call, () => cluster.Scheduler.NowNs + (long)leadership.Remaining.TotalNanoseconds);
             }
 
-            await PauseAsync(_random.Exponential(100));
+            await cluster.PauseAsync(_random.Exponential(100));
         }
 
         call.UntilNs = Math.Min(call.UntilNs, cluster.Scheduler.NowNs);
@@ -138,12 +138,5 @@ internal sealed class Candidate(SimCluster cluster, KahunaClient client, SimCloc
         }
 
         newest = Math.Max(newest, token);
-    }
-
-    private Task PauseAsync(double ms)
-    {
-        TaskCompletionSource over = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        cluster.Scheduler.At(cluster.Scheduler.NowNs + 1_000_000 + (long)(ms * 1_000_000), over.SetResult);
-        return over.Task;
     }
 }

@@ -183,7 +183,9 @@ internal sealed class ChangeHistory
             {
                 OutcomeStatus.Found => isWritten && found.Revision == told!.Revision
                     && told.Value == (found.ValueIsNull ? null : Encoding.UTF8.GetString(found.Value)),
-                OutcomeStatus.NotFound => !isWritten,
+
+                // One that has fallen due with the last entry is removed, and told, with the next one.
+                OutcomeStatus.NotFound => !isWritten || state.CountDue(state.Time, 1) > 0,
                 _ => true,
             };
             if (!agrees)

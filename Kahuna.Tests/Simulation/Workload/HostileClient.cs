@@ -46,7 +46,7 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
         {
             while (!cluster.LoadEnds)
             {
-                await PauseAsync(_random.Exponential(200));
+                await cluster.PauseAsync(_random.Exponential(200));
                 await TryRoundAsync();
             }
         }
@@ -108,7 +108,7 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
             await stream.SendAsync();
         }
 
-        await PauseAsync(_random.Between(1_000, 5_000));
+        await cluster.PauseAsync(_random.Between(1_000, 5_000));
         if (_random.Chance(0.5))
         {
             await ReadForAsync(_streams[^1], 500);
@@ -145,7 +145,7 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
             }
         }
 
-        await PauseAsync(_random.Between(0, 2_000));
+        await cluster.PauseAsync(_random.Between(0, 2_000));
     }
 
     private async Task CallWithKeysAsync()
@@ -171,7 +171,7 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
             }
 
             await stream.SendAsync();
-            await PauseAsync(200);
+            await cluster.PauseAsync(200);
         }
     }
 
@@ -192,7 +192,7 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
         }
 
         await stream.SendAsync();
-        await PauseAsync(_random.Between(0, ObserversMs));
+        await cluster.PauseAsync(_random.Between(0, ObserversMs));
         RawStream other = await OpenAsync(key);
         other.Add(Claim(key, "attack", WireLockMode.Exclusive));
         await other.SendAsync();
@@ -237,7 +237,7 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
         await stream.SendAsync();
         await ReadForAsync(stream, 3_000);
         cluster.Clients.WindowsFilled += stream.Done == Limits.SessionWindow ? 1 : 0;
-        await PauseAsync(_random.Between(20_000, 40_000));
+        await cluster.PauseAsync(_random.Between(20_000, 40_000));
     }
 
     private async Task CollideAsync()
@@ -261,7 +261,7 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
         }
 
         await stream.SendAsync();
-        await PauseAsync(_random.Between(0, 2_000));
+        await cluster.PauseAsync(_random.Between(0, 2_000));
         foreach (byte[] key in keys)
         {
             stream.Add(new Command { Kind = CommandKind.Delete, Durability = Durability.Persistent, Key = key });
@@ -281,7 +281,7 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
         {
             Set(stream, key, _random.Chance(0.1) ? Limits.ValueBytesDefault + 1 : LargeBytes, isEphemeral);
             await stream.SendAsync();
-            await PauseAsync(_random.Between(100, 500));
+            await cluster.PauseAsync(_random.Between(100, 500));
         }
 
         stream.Add(new Command
@@ -367,11 +367,4 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
     }
 
     private string NewKey() => string.Create(CultureInfo.InvariantCulture, $"attack {number} {++_names % 5}");
-
-    private Task PauseAsync(double ms)
-    {
-        TaskCompletionSource over = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        cluster.Scheduler.At(cluster.Scheduler.NowNs + 1_000_000 + (long)(ms * 1_000_000), over.SetResult);
-        return over.Task;
-    }
 }

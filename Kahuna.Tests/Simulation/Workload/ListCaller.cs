@@ -34,7 +34,7 @@ internal sealed class ListCaller(SimCluster cluster, KahunaClient client, int pr
     {
         while (!cluster.LoadEnds)
         {
-            await PauseAsync(_random.Exponential(4 * cluster.Config.ThinkMs));
+            await cluster.PauseAsync(_random.Exponential(4 * cluster.Config.ThinkMs));
             ListCall call = new(process, cluster.Scheduler.NowNs);
             cluster.Lists.Add(call);
             try
@@ -106,13 +106,6 @@ internal sealed class ListCaller(SimCluster cluster, KahunaClient client, int pr
     public static long[] ListOf(string? value) => value is { Length: > 0 } text
         ? [.. text.Split(' ').Select(static each => long.Parse(each, CultureInfo.InvariantCulture))]
         : [];
-
-    private Task PauseAsync(double ms)
-    {
-        TaskCompletionSource over = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        cluster.Scheduler.At(cluster.Scheduler.NowNs + 1_000_000 + (long)(ms * 1_000_000), over.SetResult);
-        return over.Task;
-    }
 }
 
 /// <summary>A transaction of a <see cref="ListCaller"/>, which may be under way. Owned by the run.</summary>

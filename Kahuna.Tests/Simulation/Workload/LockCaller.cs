@@ -33,7 +33,7 @@ internal sealed class LockCaller(
     {
         while (!cluster.LoadEnds)
         {
-            await PauseAsync(_random.Exponential(2 * cluster.Config.ThinkMs));
+            await cluster.PauseAsync(_random.Exponential(2 * cluster.Config.ThinkMs));
             if (_forgotten.Count > 0 && _random.Chance(LateWrites))
             {
                 // Others may have had the lock since then, and nobody may have it now.
@@ -104,7 +104,7 @@ internal sealed class LockCaller(
                 await late.DisposeAsync();
             }
 
-            await PauseAsync(Math.Min((endNs - cluster.Scheduler.NowNs) / 1e6, _random.Exponential(100)));
+            await cluster.PauseAsync(Math.Min((endNs - cluster.Scheduler.NowNs) / 1e6, _random.Exponential(100)));
         }
 
         if (_random.Chance(0.15) && !renews)
@@ -167,12 +167,5 @@ internal sealed class LockCaller(
                 "whoever has a lock is told of",
                 $"token {handle.Token} of {call.Name}, held by {process}: {found}, in a list of {listed.Count}");
         }
-    }
-
-    private Task PauseAsync(double ms)
-    {
-        TaskCompletionSource over = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        cluster.Scheduler.At(cluster.Scheduler.NowNs + 1_000_000 + (long)(ms * 1_000_000), over.SetResult);
-        return over.Task;
     }
 }

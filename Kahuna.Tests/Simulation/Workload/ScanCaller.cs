@@ -28,7 +28,7 @@ internal sealed class ScanCaller(SimCluster cluster, KahunaClient client, int pr
     {
         while (!cluster.LoadEnds)
         {
-            await PauseAsync(Math.Min(_random.Exponential(10 * cluster.Config.ThinkMs), PauseMsMax));
+            await cluster.PauseAsync(Math.Min(_random.Exponential(10 * cluster.Config.ThinkMs), PauseMsMax));
             await ScanAsync();
         }
     }
@@ -81,7 +81,7 @@ internal sealed class ScanCaller(SimCluster cluster, KahunaClient client, int pr
                 if (options.Consistent && _consistent.Chance(0.1))
                 {
                     // Pages that are read late still show the moment.
-                    await PauseAsync(_consistent.Exponential(cluster.Config.ThinkMs));
+                    await cluster.PauseAsync(_consistent.Exponential(cluster.Config.ThinkMs));
                 }
             }
 
@@ -136,12 +136,5 @@ internal sealed class ScanCaller(SimCluster cluster, KahunaClient client, int pr
 
             cluster.History.End(call, cluster.Scheduler);
         }
-    }
-
-    private Task PauseAsync(double ms)
-    {
-        TaskCompletionSource over = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        cluster.Scheduler.At(cluster.Scheduler.NowNs + 1_000_000 + (long)(ms * 1_000_000), over.SetResult);
-        return over.Task;
     }
 }

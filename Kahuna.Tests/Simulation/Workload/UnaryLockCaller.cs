@@ -32,7 +32,7 @@ internal sealed class UnaryLockCaller(
     {
         while (!cluster.LoadEnds)
         {
-            await PauseAsync(_random.Exponential(2 * cluster.Config.ThinkMs));
+            await cluster.PauseAsync(_random.Exponential(2 * cluster.Config.ThinkMs));
             Call call = cluster.History.Begin(Draw(), cluster.Scheduler);
             string owner = call.IsNamed ? $"unary {process}" : $"unary {process} {++_owners}";
             long until = await AcquireAsync(call, owner, isNumbered: !call.IsEphemeral && _random.Chance(0.4));
@@ -118,7 +118,7 @@ internal sealed class UnaryLockCaller(
             }
 
             node = (node % cluster.Config.Nodes) + 1;
-            await PauseAsync(PauseMs);
+            await cluster.PauseAsync(PauseMs);
         }
     }
 
@@ -140,7 +140,7 @@ internal sealed class UnaryLockCaller(
                 until = Math.Max(until, extended);
             }
 
-            await PauseAsync(
+            await cluster.PauseAsync(
                 Math.Min(_clock.Ms(Math.Max(0, Math.Min(endAt, until) - _clock.Now)), _random.Exponential(100)));
         }
 
@@ -187,11 +187,4 @@ internal sealed class UnaryLockCaller(
 
     /// <summary>A moment of this caller's clock in the run's time, as long as the clock goes on as it does.</summary>
     private long SimNs(long at) => cluster.Scheduler.NowNs + (long)_clock.Span(at - _clock.Now).TotalNanoseconds;
-
-    private Task PauseAsync(double ms)
-    {
-        TaskCompletionSource over = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        cluster.Scheduler.At(cluster.Scheduler.NowNs + 1_000_000 + (long)(ms * 1_000_000), over.SetResult);
-        return over.Task;
-    }
 }

@@ -25,7 +25,7 @@ internal sealed class WatchCaller(SimCluster cluster, KahunaClient client, int p
     {
         while (!cluster.LoadEnds)
         {
-            await PauseAsync(_random.Exponential(1_000));
+            await cluster.PauseAsync(_random.Exponential(1_000));
             await WatchAsync(isLast: false);
         }
 
@@ -74,7 +74,7 @@ internal sealed class WatchCaller(SimCluster cluster, KahunaClient client, int p
 
                 if (isSlow && _random.Chance(0.3))
                 {
-                    await PauseAsync(_random.Exponential(300));
+                    await cluster.PauseAsync(_random.Exponential(300));
                 }
             }
         }
@@ -130,12 +130,5 @@ internal sealed class WatchCaller(SimCluster cluster, KahunaClient client, int p
             BufferedEvents = _random.Pick([1, 3, 10_000]),
             BufferedBytes = _random.Pick([1, 16 << 20, 16 << 20]),
         }, name);
-    }
-
-    private Task PauseAsync(double ms)
-    {
-        TaskCompletionSource over = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        cluster.Scheduler.At(cluster.Scheduler.NowNs + 1_000_000 + (long)(ms * 1_000_000), over.SetResult);
-        return over.Task;
     }
 }
