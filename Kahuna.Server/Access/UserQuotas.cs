@@ -170,7 +170,7 @@ internal sealed class UserAllowance(UserQuotas quotas, UserRecord user, Operatio
     /// <summary>True for what may add keys or bytes. What a script does is known only when it runs.</summary>
     private static bool Adds(scoped in Command command)
     {
-        if (command.Kind is CommandKind.Set or CommandKind.Increment or CommandKind.Script)
+        if (AddsToKey(command.Kind) || command.Kind == CommandKind.Script)
         {
             return true;
         }
@@ -183,7 +183,7 @@ internal sealed class UserAllowance(UserQuotas quotas, UserRecord user, Operatio
         ReadOnlySpan<byte> items = CommandList.ItemsOf(in command);
         while (CommandList.TryTakeBytes(ref items, out ReadOnlySpan<byte> item))
         {
-            if (!item.IsEmpty && (CommandKind)item[0] is CommandKind.Set or CommandKind.Increment)
+            if (!item.IsEmpty && AddsToKey((CommandKind)item[0]))
             {
                 return true;
             }
@@ -191,6 +191,9 @@ internal sealed class UserAllowance(UserQuotas quotas, UserRecord user, Operatio
 
         return false;
     }
+
+    private static bool AddsToKey(CommandKind kind) =>
+        CommandKinds.WritesKey(kind) && !CommandKinds.Has(kind, CommandTraits.FreesMemory);
 }
 
 /// <summary>

@@ -22,15 +22,15 @@ internal static class CommandKinds
     private static readonly CommandKindRow[] s_byKind = ByKind(
     [
         // Keys and values.
-        new(CommandKind.Set, "set", CommandTable.KeyValues, FromClients, SetFlags),
-        new(CommandKind.Delete, "delete", CommandTable.KeyValues, FromClients | FreesMemory,
+        new(CommandKind.Set, "set", CommandTable.KeyValues, FromClients | OfOneKey, SetFlags),
+        new(CommandKind.Delete, "delete", CommandTable.KeyValues, FromClients | OfOneKey | FreesMemory,
             Conditions | Write | WithoutHistory | ReturnPrevious),
-        new(CommandKind.Extend, "extend", CommandTable.KeyValues, FromClients | FreesMemory,
+        new(CommandKind.Extend, "extend", CommandTable.KeyValues, FromClients | OfOneKey | FreesMemory,
             Conditions | Write | CommandFlags.Ttl),
-        new(CommandKind.Increment, "increment", CommandTable.KeyValues, FromClients,
+        new(CommandKind.Increment, "increment", CommandTable.KeyValues, FromClients | OfOneKey,
             Conditions | Write | Number | WithoutHistory),
-        new(CommandKind.Get, "get", CommandTable.KeyValues, FromClients, AtRevision | Positioned),
-        new(CommandKind.Exists, "exists", CommandTable.KeyValues, FromClients, AtRevision | Positioned),
+        new(CommandKind.Get, "get", CommandTable.KeyValues, FromClients | OfOneKey, AtRevision | Positioned),
+        new(CommandKind.Exists, "exists", CommandTable.KeyValues, FromClients | OfOneKey, AtRevision | Positioned),
         new(CommandKind.KeyRange, "key range", CommandTable.KeyValues, FromClients | IsList,
             Number | AtRevision | IfValue | IfRevision | Positioned),
         new(CommandKind.CutOpen, "cut open", CommandTable.KeyValues, FromClients | IsList | ConcernsCut,
@@ -113,6 +113,12 @@ internal static class CommandKinds
     /// <summary>True for commands on sequences.</summary>
     public static bool IsSequence(CommandKind kind) => Of(kind).Table == CommandTable.Sequences;
 
+    /// <summary>True for writes of one key, which a transaction that holds the key keeps away.</summary>
+    public static bool WritesKey(CommandKind kind) => Has(kind, OfOneKey) && !IsRead(kind);
+
+    /// <summary>True for reads of one key.</summary>
+    public static bool ReadsKey(CommandKind kind) => Has(kind, OfOneKey) && IsRead(kind);
+
     public static bool Has(CommandKind kind, CommandTraits trait) => (s_byKind[(byte)kind].Traits & trait) != 0;
 
     private static CommandKindRow[] ByKind(CommandKindRow[] rows)
@@ -164,7 +170,7 @@ internal sealed record CommandKindRow(
 
 /// <summary>How a command kind is processed. Not stored.</summary>
 [Flags]
-internal enum CommandTraits : byte
+internal enum CommandTraits : ushort
 {
     None = 0,
 
@@ -193,6 +199,9 @@ internal enum CommandTraits : byte
 
     /// <summary>It is about a cut, which the leader keeps beside the state.</summary>
     ConcernsCut = 1 << 7,
+
+    /// <summary>It reads or writes the key that it names, and nothing else.</summary>
+    OfOneKey = 1 << 8,
 }
 
 /// <summary>The table of the state that applies a command or owns a row. Not stored.</summary>

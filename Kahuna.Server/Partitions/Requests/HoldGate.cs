@@ -15,7 +15,7 @@ internal static class HoldGate
     {
         switch (command.Kind)
         {
-            case CommandKind.Set or CommandKind.Delete or CommandKind.Extend or CommandKind.Increment:
+            case var kind when CommandKinds.WritesKey(kind):
                 return holds.IsHeldByOther(command.Key, null);
             case CommandKind.Transaction or CommandKind.TransactionPrepare:
                 return AnyWritten(holds, in command);

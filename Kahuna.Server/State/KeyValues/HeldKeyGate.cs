@@ -20,7 +20,7 @@ internal static class HeldKeyGate
 
         switch (command.Kind)
         {
-            case CommandKind.Set or CommandKind.Delete or CommandKind.Extend or CommandKind.Increment:
+            case var kind when CommandKinds.WritesKey(kind):
                 return held.IsHeld(command.Key);
             case CommandKind.Transaction:
                 return AnyItem(in command, held, ofReads: false);
@@ -48,7 +48,7 @@ internal static class HeldKeyGate
 
         switch (command.Kind)
         {
-            case CommandKind.Get or CommandKind.Exists:
+            case var kind when CommandKinds.ReadsKey(kind):
                 return held.IsWritten(command.Key);
             case CommandKind.GetMany:
                 return AnyItem(in command, held, ofReads: true);
