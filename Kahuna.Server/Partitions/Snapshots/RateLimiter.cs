@@ -27,4 +27,7 @@ internal sealed class RateLimiter(long bytesPerSecond)
         InvariantException.Require(bytes >= 0, "work costs credit");
         _credit -= bytes;
     }
+
+    /// <summary>No more than this is owed.</summary>
+    public void ForgiveBeyond(long bytes) => _credit = Math.Max(_credit, -bytes);
 }

@@ -226,13 +226,17 @@ internal sealed class StateFlush(CheckpointOptions options, CheckpointPorts port
         long elapsedMs = Math.Max(1, now - _takenAt);
         long gathered = taken.Slice.PreImageBytes + taken.PreImageBytes;
         _takenAt = now;
-        if (ports.Log.BytesSince(_group, _storedBefore) > options.UrgentLogBytes)
+        NodeTime ready = _rate.ReadyAt(now);
+        NodeTime due = ports.Log.BytesSince(_group, _storedBefore) > options.UrgentLogBytes ? now
+            : gathered == 0 ? ready
+            : NodeTime.Min(ready, now + (options.AsideBytesMax * elapsedMs / gathered));
+        if (due < ready)
         {
-            return now;
+            // What had to be faster than the rate is not waited for afterwards: the next group's state would come late.
+            _rate.ForgiveBeyond(options.SliceBytes);
         }
 
-        NodeTime ready = _rate.ReadyAt(now);
-        return gathered == 0 ? ready : NodeTime.Min(ready, now + (options.AsideBytesMax * elapsedMs / gathered));
+        return due;
     }
 
     private void Take()

@@ -180,6 +180,39 @@ public sealed class StateFlushTests
         Assert.Equal(other.Applied, node.Storage.States.Find(other.Id)?.Index);
     }
 
+    [Fact]
+    public void What_had_to_be_faster_than_the_rate_is_not_waited_for_afterwards()
+    {
+        List<Exception> failures = [];
+        CheckpointOptions options = new()
+        {
+            Self = new NodeId(1),
+            FirstTransfer = 1,
+            BytesPerSecond = 1_000,
+            SliceBytes = 100,
+        };
+        CheckpointPorts ports = new(
+            new FileStateStore(new ModelDisk(), "/state"),
+            new ModelLog(),
+            new NoTransport(),
+            new HandClock(),
+            static _ => { });
+        using CheckpointService keeper = new(options, ports, failures.Add);
+        ServingLoops loops = new(keeper, keys: 200) { PreImageBytes = 1L << 40 };
+        keeper.Attach(loops, static () => { });
+
+        // So much is put aside that nothing waits for the rate.
+        keeper.Post(new FlushDue(s_group));
+        Run(keeper);
+        Assert.NotNull(ports.Store.Find(s_group));
+
+        loops.PreImageBytes = 0;
+        keeper.Post(new FlushDue(new GroupId(2)));
+        Run(keeper);
+        Assert.InRange(keeper.Due - keeper.Now, 1, 1_000);
+        Assert.Empty(failures);
+    }
+
     private static void Run(CheckpointService keeper)
     {
         while (keeper.Step())
@@ -205,7 +238,7 @@ public sealed class StateFlushTests
     }
 
     /// <summary>Loops whose groups all have the same small state, which moves on with each view.</summary>
-    private sealed class ServingLoops(CheckpointService keeper) : ICheckpointLoops
+    private sealed class ServingLoops(CheckpointService keeper, int keys = 1) : ICheckpointLoops
     {
         private readonly StateDriver _state = new();
         private StateView? _view;
@@ -213,11 +246,18 @@ public sealed class StateFlushTests
 
         public HashSet<ViewSlice> Slices { get; } = [];
 
+        public long PreImageBytes { get; set; }
+
         public bool Post(CheckpointRequest call)
         {
             if (call is BeginView)
             {
-                _state.Set("key", $"value {++_index}");
+                _index++;
+                for (int i = 0; i < keys; i++)
+                {
+                    _state.Set($"key {i}", $"value {_index}");
+                }
+
                 _view = _state.Machine.ViewAll();
                 keeper.Post(new ViewBegun(
                     call.Group, new CheckpointMark(new LogIndex(_index), new Term(1), _view.Summary), Whole: true));
@@ -226,7 +266,7 @@ public sealed class StateFlushTests
             {
                 Slices.Add(take.Slice);
                 bool more = _view!.TryTake(take.Slice, take.BytesMax);
-                keeper.Post(new RecordsTaken(call.Group, take.Slice, more, Ended: false, 0));
+                keeper.Post(new RecordsTaken(call.Group, take.Slice, more, Ended: false, PreImageBytes));
                 if (!more)
                 {
                     _view.Dispose();
