@@ -73,7 +73,7 @@ internal sealed class Leadership
 
     /// <summary>
     /// Counts one tick. False when this leader must step down: no majority answered within an election timeout (thesis
-    /// 6.2), or the others may commit and those that answer cannot (docs/adr/0020-failover.md).
+    /// 6.2), or it cannot commit and a majority without it may be able to (docs/adr/0020-failover.md).
     /// </summary>
     /// <param name="number">Heartbeats leave at multiples of <see cref="RaftConfig.HeartbeatTicks"/>.</param>
     /// <param name="yields">Others are to be elected first.</param>

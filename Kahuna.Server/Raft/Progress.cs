@@ -469,8 +469,8 @@ internal sealed class Quorum(Members members, Progress[] others)
         _self + Count(static other => other is { Counts: true, IsActive: true }) >= members.Majority;
 
     /// <summary>
-    /// Of those that this leader hears, too few can store entries now, and without this leader the others may be
-    /// enough: a member that it does not hear may hear them.
+    /// This leader hears too few members that can store entries now, and the others may be a majority without it:
+    /// members that it does not hear may hear each other.
     /// </summary>
     public bool MayBeElsewhere =>
         _self + Count(static other => other is { Counts: true, IsActive: true, CanStore: true }) < members.Majority

@@ -201,7 +201,7 @@ public sealed class StateFlushTests
         ServingLoops loops = new(keeper, keys: 200) { PreImageBytes = 1L << 40 };
         keeper.Attach(loops, static () => { });
 
-        // So much is put aside that nothing waits for the rate.
+        // Many records change before they are stored, so storing does not keep to its rate.
         keeper.Post(new FlushDue(s_group));
         Run(keeper);
         Assert.NotNull(ports.Store.Find(s_group));
