@@ -203,7 +203,7 @@ sources_newer_than() {
     sources+=("$KAHUNA_ROOT"/Kahuna.Cli "$KAHUNA_ROOT"/Kahuna.Tests)
   fi
   found="$(find "${sources[@]}" "$KAHUNA_ROOT"/Directory.Build.props "$KAHUNA_ROOT"/Directory.Packages.props "$KAHUNA_ROOT"/global.json \
-    \( -name bin -o -name obj -o -name nupkg -o -name node_modules \) -prune -o ! -name 'Kahuna.Client' ! -name 'Kahuna.Server' ! -name 'Kahuna.Benchmark' ! -name 'Kahuna.Cli' ! -name 'Micro' ! -name 'Kahuna.Tests' \
+    \( -name bin -o -name obj -o -name nupkg -o -name node_modules \) -prune -o ! -name 'Kahuna.Client' ! -name 'Kahuna.Server' ! -name 'Kahuna.Benchmark' ! -name 'Kahuna.Cli' ! -name 'Wire' ! -name 'Micro' ! -name 'Kahuna.Tests' \
     -newer "$stamp" -print -quit)"
   [[ -n "$found" ]]
 }

@@ -341,10 +341,12 @@ internal static class OperationErrors
             : row?.Sentence ?? string.Create(
                 CultureInfo.InvariantCulture,
                 $"The server answered with status {(byte)outcome.Status}, which this client does not know.");
-        return new KahunaException(row?.Error ?? KahunaErrorCode.Protocol, happened, sentence)
-        {
-            Answered = mayHaveHappened ? default : outcome.Status,
-        };
+        return outcome.Status == OutcomeStatus.TransactionConflict && happened == OperationOutcome.Unknown
+            ? TransactionErrors.CommitUnknown()
+            : new KahunaException(row?.Error ?? KahunaErrorCode.Protocol, happened, sentence)
+            {
+                Answered = mayHaveHappened ? default : outcome.Status,
+            };
     }
 
     /// <summary>This attempt took nothing; an earlier one with the same idempotency key may still be applied.</summary>

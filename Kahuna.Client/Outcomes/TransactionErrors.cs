@@ -24,6 +24,16 @@ internal static class TransactionErrors
         "No answer said whether the keys that the script has read were unchanged; it wrote nothing.",
         cause);
 
+    /// <summary>
+    /// An attempt of a commit was refused for what an earlier one may have freed. Callers run a transaction again after
+    /// a conflict, so it is not called one.
+    /// </summary>
+    public static KahunaException CommitUnknown() => new(
+        KahunaErrorCode.OutcomeUnknown,
+        OperationOutcome.Unknown,
+        "No answer came to an earlier attempt of the commit, and another transaction held a key when it was sent "
+            + "again; whether the transaction was committed is not known.");
+
     /// <summary>Other transactions held keys in each try.</summary>
     public static KahunaException StillHeld(int tries, TimeSpan allowed) => new(
         KahunaErrorCode.KeyInTransaction,

@@ -95,7 +95,8 @@ public sealed class TransactionClient
                 return result;
             }
             catch (KahunaException conflict) when (
-                conflict.Code is KahunaErrorCode.TransactionConflict or KahunaErrorCode.KeyInTransaction
+                conflict.Outcome == OperationOutcome.DidNotHappen
+                && conflict.Code is KahunaErrorCode.TransactionConflict or KahunaErrorCode.KeyInTransaction
                 && tries < options.TriesMax
                 && _connection.Time.GetElapsedTime(began) < options.Timeout)
             {

@@ -42,8 +42,10 @@ public enum KahunaErrorCode
     ConnectionLost = 7,
 
     /// <summary>
-    /// The cluster has forgotten the client's session and cannot tell whether an earlier attempt was applied. Outcome
-    /// unknown. Only after an ephemeral partition lost its data, or after the client was paused for a long time.
+    /// Nobody can tell whether an earlier attempt was applied. Outcome unknown. Only after an ephemeral partition lost
+    /// its data, or after the client was paused for a long time, because the cluster has forgotten the client's session
+    /// then; and for the commit of a pessimistic transaction, when no answer came and another one held its keys when it
+    /// was sent again.
     /// </summary>
     OutcomeUnknown = 8,
 
