@@ -128,7 +128,7 @@ internal sealed class Leadership
     {
         if (_replication.Find(reply.From) is { } follower)
         {
-            follower.Heard(_state.Now);
+            follower.Heard(_state.HeardNow);
             _replication.Answered(follower, reply);
         }
     }
@@ -140,7 +140,7 @@ internal sealed class Leadership
             return;
         }
 
-        follower.Heard(_state.Now);
+        follower.Heard(_state.HeardNow);
         follower.ReportDisk(reply.Stalled);
         if (reply.Uncounted)
         {
@@ -230,6 +230,7 @@ internal sealed class Leadership
             Hint = _log.CommitIndex,
             Round = _reads.Newest,
             PromiseMs = _lease.PromiseMs,
+            AgeMs = _state.Now - HeardMajorityAt,
         });
     }
 
@@ -365,7 +366,7 @@ internal sealed class Replication
     {
         foreach (Progress other in _others)
         {
-            other.Begin(lastIndex, _state.Now);
+            other.Begin(lastIndex, _state.HeardNow);
         }
     }
 

@@ -91,7 +91,9 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     /// <summary>The member's disk works, and its log goes on where this leader's entries are.</summary>
     public bool CanStore => !IsStalled && !AwaitsSnapshot;
 
-    /// <summary>The last <see cref="RaftCore.Now"/> before its last message came.</summary>
+    /// <summary>
+    /// The last <see cref="RaftCore.Now"/> before its last message came that cannot have waited here for long.
+    /// </summary>
     public NodeTime HeardAt { get; private set; }
 
     /// <summary>
@@ -190,7 +192,7 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     public void Heard(NodeTime now)
     {
         _ticksSinceHeard = 0;
-        HeardAt = now;
+        HeardAt = NodeTime.Max(HeardAt, now);
     }
 
     /// <summary>Records the disk's state from a heartbeat reply.</summary>

@@ -61,7 +61,9 @@ internal sealed class RaftCore
 
     /// <summary>
     /// This node should not lead for now. It campaigns only after <see cref="Roles.ReluctantElections"/> election
-    /// timeouts without a leader, and waits a whole timeout after a split vote. It votes normally. Set by the owner.
+    /// timeouts without a leader, and waits a whole timeout after a split vote. It votes normally. What it hears does
+    /// not count for <see cref="HeardLeaderAt"/> and <see cref="HeardMajorityAt"/>: it was paused a short time ago, and
+    /// the messages may have waited as long. Set by the owner, with <see cref="Now"/>.
     /// </summary>
     public bool IsReluctant
     {
@@ -102,8 +104,8 @@ internal sealed class RaftCore
     public int TicksWithoutLeader => _roles.TicksWithoutLeader;
 
     /// <summary>
-    /// The last <see cref="Now"/> before a message of a leader came. Ticks do not count this: they can be late, and
-    /// stop.
+    /// A majority answered a leader at this <see cref="Now"/>, or a little later, and that leader's heartbeat came here
+    /// afterwards. Ticks do not count this: they can be late, and stop.
     /// </summary>
     public NodeTime HeardLeaderAt => _state.HeardLeaderAt;
 
@@ -226,6 +228,7 @@ internal sealed class RaftCore
                 break;
             case RaftMessageKind.Heartbeat:
                 _roles.AcceptLeader(message.From);
+                _state.HearLeader(message.AgeMs);
                 _following.Heartbeat(message);
                 break;
             case RaftMessageKind.TimeoutNow when IsVoting && !IsStalled:

@@ -62,6 +62,16 @@ internal struct RaftMessage
     public Term LogTerm;
 
     /// <summary>
+    /// Heartbeat: how long ago a majority last answered the sender, in ms, at most <see cref="int.MaxValue"/>; 0 also
+    /// from versions that do not say it. The same bytes as <see cref="LogTerm"/>.
+    /// </summary>
+    public long AgeMs
+    {
+        readonly get => (long)Math.Min(LogTerm.Value, int.MaxValue);
+        set => LogTerm = new Term((ulong)Math.Clamp(value, 0, int.MaxValue));
+    }
+
+    /// <summary>
     /// Append: the leader's commit index. Heartbeat: the same, but never above what the follower has acknowledged.
     /// </summary>
     public LogIndex Commit;

@@ -198,6 +198,12 @@ internal sealed class RoleState(HardState start, VotingRight voting, VotePromise
     /// <summary>See <see cref="RaftCore.Now"/>.</summary>
     public NodeTime Now => Promise.Now;
 
+    /// <summary>
+    /// About when the messages that arrive now were sent; 0 while that is not known, because this node was paused a
+    /// short time ago, and they may have waited here as long as the pause lasted.
+    /// </summary>
+    public NodeTime HeardNow => IsReluctant ? default : Now;
+
     /// <summary>See <see cref="RaftCore.HeardLeaderAt"/>.</summary>
     public NodeTime HeardLeaderAt { get; private set; }
 
@@ -263,8 +269,13 @@ internal sealed class RoleState(HardState start, VotingRight voting, VotePromise
         InvariantException.Require(_leaderOfTerm.IsNone || _leaderOfTerm == leader, "one leader per term");
         _leaderOfTerm = leader;
         Leader = leader;
-        HeardLeaderAt = Now;
     }
+
+    /// <summary>
+    /// A heartbeat of the leader has come. What it says was true when a majority last answered its sender, this long
+    /// ago: a leader that was paused does not know at once that it was replaced.
+    /// </summary>
+    public void HearLeader(long ageMs) => HeardLeaderAt = NodeTime.Max(HeardLeaderAt, HeardNow - ageMs);
 
     /// <summary>Forgets the leader. It may still be alive, but this node no longer relies on it.</summary>
     public void ForgetLeader() => Leader = NodeId.None;

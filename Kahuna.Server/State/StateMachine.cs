@@ -195,6 +195,15 @@ internal sealed class StateMachine
         }
     }
 
+    /// <summary>
+    /// True for a command that was carried out here before: applied again, it changes nothing and gets the outcome that
+    /// is remembered. Not for idempotency keys.
+    /// </summary>
+    public bool IsRepetition(scoped in Command command) =>
+        command.Has(CommandFlags.Session)
+            && !command.Has(CommandFlags.Keyed)
+            && Sessions.HasCarriedOut(command.SessionId, command.Sequence);
+
     /// <inheritdoc cref="CommandHandler.Read"/>
     public bool Read(scoped in Command command, ClusterTime now, ByteBuffer outcome, KnownHash known = default)
     {

@@ -1,5 +1,6 @@
 using Kahuna.Server.Partitions.Loops;
 using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
@@ -33,6 +34,34 @@ public sealed class PauseTests
         Assert.Equal(OutcomeStatus.NotLeader, Do(_follower, Numbered(CommandFlags.None)));
         _cluster.Tick((PauseMs / 50) + 1);
         Assert.Equal(OutcomeStatus.NotLeader, Do(_follower, Numbered(CommandFlags.Opening)));
+    }
+
+    /// <summary>
+    /// A node can take in messages after a pause before its clock has ticked. They may have waited as long as the
+    /// pause lasted: they do not say that its state is new.
+    /// </summary>
+    [Fact]
+    public void What_lay_at_a_node_while_it_stood_still_does_not_make_its_state_new()
+    {
+        RaftCore core = _cluster[_follower.Value].Loops!.Group(0)!.Core;
+        _cluster.Tick(20);
+        NodeTime before = core.HeardLeaderAt;
+        _cluster.Cut.Add(_follower);
+        for (int i = 0; i < 3; i++)
+        {
+            TickOthers(PauseMs / 2);
+        }
+
+        _cluster.Cut.Clear();
+        for (int i = 0; i < 5; i++)
+        {
+            TickOthers(50);
+        }
+
+        Assert.Equal(_leader, core.Leader);
+        Assert.True(core.HeardLeaderAt - before < PauseMs);
+        _cluster.Tick((PauseMs / 50) + 20);
+        Assert.True(core.HeardLeaderAt - before > PauseMs);
     }
 
     [Fact]
@@ -109,6 +138,18 @@ public sealed class PauseTests
         byte[] bytes = buffer.Written.ToArray();
         buffer.Return();
         return bytes;
+    }
+
+    private void TickOthers(int ms)
+    {
+        _cluster.Pass(ms);
+        foreach (PartitionLoop loop in _cluster.Ids.Where(id => id != _follower)
+            .SelectMany(id => _cluster[id.Value].Loops!.Loops.ToArray()))
+        {
+            loop.PostTick();
+        }
+
+        _cluster.Settle();
     }
 
     private void StandStill()

@@ -365,7 +365,7 @@ public sealed class ReadLeaseTests
         return isConfirmed;
     }
 
-    private static List<RaftMessage> Drain(RaftCore core)
+    internal static List<RaftMessage> Drain(RaftCore core)
     {
         List<RaftMessage> messages = [];
         while (core.PrepareReady())

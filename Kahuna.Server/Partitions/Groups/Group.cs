@@ -353,6 +353,7 @@ internal sealed class Group
     {
         Requests.BeginTurn();
         Core.Now = _turn.Clock.Now;
+        Core.IsReluctant = _turn.IsAfterPause;
         if (IsStill)
         {
             _parts.Work.Skip();

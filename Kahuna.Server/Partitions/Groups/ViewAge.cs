@@ -36,7 +36,7 @@ internal sealed class ViewAge(LoopOptions options, TurnClock clock)
     /// </summary>
     public void CaughtUp(AppliedState applied, NodeTime at)
     {
-        if (_tickedAt >= _trustedFrom)
+        if (_tickedAt >= _trustedFrom && (CaughtUpAt is not { } known || at > known))
         {
             CaughtUpAt = at;
             applied.Changes?.CaughtUp(at);

@@ -53,15 +53,10 @@ internal sealed class WriteRules(RequestParts parts, Func<long, bool>? mayLease,
             return tooMuch;
         }
 
-        if (parts.Applied.State.KeyValues.Prepared.Counts.Keys > 0 && IsHeld(command))
+        // A repetition gets the outcome of its first attempt: to refuse it would say that nothing was changed.
+        if (RefuseHeld(command, out status) is { } held && !IsRepetition(command))
         {
-            status = OutcomeStatus.KeyInTransaction;
-            return "A transaction that is being committed holds the key; try again.";
-        }
-
-        if (holds.Count > 0 && holds.Refuse(command, out status) is { } isHeld)
-        {
-            return isHeld;
+            return held;
         }
 
         status = OutcomeStatus.Unavailable;
@@ -143,6 +138,21 @@ internal sealed class WriteRules(RequestParts parts, Func<long, bool>? mayLease,
                     (body.Ranges * RangeRowPace.RowsPerRange)
                         + parts.Applied.State.KeyValues.Prepared.RangeRowsOf(in body)));
     }
+
+    private string? RefuseHeld(ReadOnlySpan<byte> command, out OutcomeStatus status)
+    {
+        if (parts.Applied.State.KeyValues.Prepared.Counts.Keys > 0 && IsHeld(command))
+        {
+            status = OutcomeStatus.KeyInTransaction;
+            return "A transaction that is being committed holds the key; try again.";
+        }
+
+        status = default;
+        return holds.Count > 0 ? holds.Refuse(command, out status) : null;
+    }
+
+    private bool IsRepetition(ReadOnlySpan<byte> bytes) =>
+        Command.TryRead(bytes, out Command command) && parts.Applied.State.IsRepetition(in command);
 
     private bool IsHeld(ReadOnlySpan<byte> bytes) =>
         Command.TryRead(bytes, out Command command) && parts.Applied.State.KeyValues.Prepared.Refuses(in command);

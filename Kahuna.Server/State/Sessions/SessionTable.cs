@@ -159,6 +159,19 @@ internal sealed class SessionTable : CommandHandler, IOutcomeMemory
     /// <summary>True while the session is remembered.</summary>
     public bool Knows(ulong session) => !_rows.Find(session).IsNone;
 
+    /// <summary>True for a number that was carried out: a command that has it changes nothing.</summary>
+    public bool HasCarriedOut(ulong session, ulong number)
+    {
+        Row row = _rows.Find(session);
+        if (row.IsNone)
+        {
+            return false;
+        }
+
+        SessionWindow window = new(_store.Keys.Writable(in _store.Keys[row]));
+        return number < window.Low || (number - window.Low < (uint)window.Room && window.IsTaken(number));
+    }
+
     /// <summary>Keeps the outcome of the command that has begun.</summary>
     public void Remember(scoped in Outcome outcome)
     {

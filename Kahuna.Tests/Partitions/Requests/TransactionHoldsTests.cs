@@ -107,6 +107,32 @@ public sealed class TransactionHoldsTests
         Assert.Equal(new HoldCounts(2, 2, 0), Counts);
     }
 
+    /// <summary>
+    /// The answer to a commit was lost, and another transaction took the key meanwhile: "nothing was changed" would be
+    /// false.
+    /// </summary>
+    [Fact]
+    public void A_commit_that_comes_again_gets_its_outcome_although_others_hold_the_key()
+    {
+        Hold(1, "k", HoldMode.Exclusive);
+        byte[] commit = Transaction(1, "k", "two", number: 1);
+        Assert.Equal(OutcomeStatus.Applied, Answer(Send(commit)).Status);
+        Assert.Equal((OutcomeStatus.Found, "two"), Answer(Hold(2, "k", HoldMode.Exclusive)));
+        Assert.Equal(OutcomeStatus.Applied, Answer(Send(commit)).Status);
+        Assert.Equal(
+            OutcomeStatus.TransactionConflict, Answer(Send(Transaction(1, "k", "three", number: 2))).Status);
+        Assert.Equal(OutcomeStatus.Applied, Answer(Commit(2, "k", "four")).Status);
+        Assert.Equal((OutcomeStatus.Found, "four"), Answer(Hold(3, "k", HoldMode.Shared)));
+        Release(3);
+
+        // A part that is being committed keeps others away, too.
+        Assert.Equal(OutcomeStatus.Applied, Answer(Send(Prepare(null, "k", "five"))).Status);
+        Assert.Equal(OutcomeStatus.Applied, Answer(Send(commit)).Status);
+        Assert.Equal(OutcomeStatus.KeyInTransaction, Answer(Send(Transaction(1, "k", "six", number: 3))).Status);
+        Assert.Equal(
+            OutcomeStatus.NumberReused, Answer(Send(Transaction(1, "k", "seven", number: 1))).Status);
+    }
+
     [Fact]
     public void A_prepared_part_takes_the_holds_along()
     {
@@ -255,11 +281,14 @@ public sealed class TransactionHoldsTests
 
     private ModelSink Commit(ulong id, string key, string value) => Send(Transaction(id, key, value));
 
-    private static byte[] Transaction(ulong? id, string key, string value) => Encode(new Command
+    private static byte[] Transaction(ulong? id, string key, string value, ulong number = 0) => Encode(new Command
     {
         Kind = CommandKind.Transaction,
         Key = Encoding.UTF8.GetBytes(key),
-        Flags = id is null ? CommandFlags.None : CommandFlags.IfValue,
+        Flags = (id is null ? CommandFlags.None : CommandFlags.IfValue)
+            | (number == 0 ? CommandFlags.None : CommandFlags.Session | CommandFlags.Opening),
+        SessionId = number == 0 ? 0UL : 7,
+        Sequence = number,
         ComparedValue = id is { } holder ? IdBytes(holder) : default,
         Value = Body(key, value),
     });
