@@ -114,21 +114,25 @@ internal sealed class SequenceBlock(SequenceClient sequences, string name, int s
                 fetching = _fetching ??= sequences.Start(FetchAsync);
             }
 
+            // The task never throws. What ends the wait is the time or the caller, and the block may come just then.
+            Exception? failure;
             try
             {
-                if (await fetching.WaitAsync(sequences.LeftUntil(end), time, ct)
-                    .ConfigureAwait(sequences.CapturesContext) is { } failure)
-                {
-                    ExceptionDispatchInfo.Throw(failure);
-                }
+                failure = await fetching.WaitAsync(sequences.LeftUntil(end), time, ct)
+                    .ConfigureAwait(sequences.CapturesContext);
             }
             catch (TimeoutException)
             {
                 throw OperationErrors.NoBlock(name);
             }
-            catch (OperationCanceledException) when (ct.IsCancellationRequested && !fetching.IsCompleted)
+            catch (OperationCanceledException)
             {
                 throw new KahunaCanceledException(OperationOutcome.DidNotHappen, ct);
+            }
+
+            if (failure is not null)
+            {
+                ExceptionDispatchInfo.Throw(failure);
             }
         }
     }
