@@ -32,6 +32,9 @@ internal sealed class FakeRedisServer : IAsyncDisposable
     /// <summary>Stays silent to every command after this many.</summary>
     public int SilentAfter { get; set; } = int.MaxValue;
 
+    /// <summary>How long the first reply takes.</summary>
+    public TimeSpan FirstReplyAfter { get; set; }
+
     /// <summary>What every script returns, as a reply.</summary>
     public string ScriptReply { get; set; } = "+OK\r\n";
 
@@ -100,11 +103,14 @@ internal sealed class FakeRedisServer : IAsyncDisposable
                     parts[i] = new string(text);
                 }
 
-                await output.WriteAsync(Encoding.Latin1.GetBytes(Reply(parts)));
+                string reply = Reply(parts);
+                await Task.Delay(Commands == 1 ? FirstReplyAfter : TimeSpan.Zero, _closing.Token);
+                await output.WriteAsync(Encoding.Latin1.GetBytes(reply));
                 await output.FlushAsync();
             }
         }
-        catch (Exception failure) when (failure is IOException or ObjectDisposedException or InvalidOperationException)
+        catch (Exception failure) when (failure is IOException or ObjectDisposedException or InvalidOperationException
+            or OperationCanceledException)
         {
             // The client went away, or the test broke the connection.
         }

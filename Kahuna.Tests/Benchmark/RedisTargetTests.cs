@@ -83,6 +83,15 @@ public sealed class RedisTargetTests
     }
 
     [Fact]
+    public async Task The_first_question_has_the_time_of_the_connection()
+    {
+        await using FakeRedisServer server = new() { FirstReplyAfter = TimeSpan.FromSeconds(0.5) };
+        await using RedisTarget target = Create(server, "--timeout 0.02 --connect-timeout 120");
+        TargetDescription description = await target.ConnectAsync(CancellationToken.None);
+        Assert.Equal("7.9.9", description.ServerVersion);
+    }
+
+    [Fact]
     public async Task Silence_is_a_timeout()
     {
         await using FakeRedisServer server = new() { SilentAfter = 1 };

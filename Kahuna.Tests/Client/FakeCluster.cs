@@ -22,6 +22,9 @@ internal sealed class FakeCluster : IFrameChannel
     /// <summary>Where clients log.</summary>
     public ILoggerFactory Loggers { get; set; } = NullLoggerFactory.Instance;
 
+    /// <summary>Where clients run what they do; null: on the pool.</summary>
+    public SynchronizationContext? Context { get; set; }
+
     public FakeNode this[int id] => Nodes[id - 1];
 
     /// <summary>
@@ -37,7 +40,7 @@ internal sealed class FakeCluster : IFrameChannel
         }
 
         configure?.Invoke(options);
-        ConnectionPorts ports = new(this, options.TimeProvider, Context: null, Seed: 7);
+        ConnectionPorts ports = new(this, options.TimeProvider, Context, Seed: 7);
         return new KahunaClient(
             options, options.TimeProvider is ManualTime ? ports : ports with { Patience = Wait.Longest }, Loggers);
     }

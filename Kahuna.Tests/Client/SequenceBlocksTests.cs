@@ -101,6 +101,28 @@ public sealed class SequenceBlocksTests
     }
 
     [Fact]
+    public async Task A_cancelled_call_ends_as_cancelled_also_when_its_block_comes_before_it_goes_on()
+    {
+        HoldingContext context = new();
+        FakeCluster cluster = new() { Context = context };
+        using CancellationTokenSource caller = new();
+        await using KahunaClient client = await cluster.ConnectedAsync();
+        Task<long> waiting = context.Run(() => client.Sequences.NextAsync("s", s_fast, caller.Token).AsTask());
+        await Wait.UntilAsync(() => cluster[1].Received.Count == 1);
+        context.Hold(caller.Cancel);
+        FakeRequest asked = cluster[1].Received.Single();
+        asked.Connection.Reply(asked, new FakeReply(OutcomeStatus.Applied, 10, 1));
+
+        // Another caller has a value of the block: the fetch is over.
+        Assert.Equal(1, await Wait.ForAsync(client.Sequences.NextAsync("s", s_fast)));
+        Assert.False(waiting.IsCompleted);
+        context.Release();
+        KahunaCanceledException failure =
+            await Assert.ThrowsAsync<KahunaCanceledException>(() => waiting.WaitAsync(Wait.Longest));
+        Assert.Equal(OperationOutcome.DidNotHappen, failure.Outcome);
+    }
+
+    [Fact]
     public async Task An_answer_that_makes_no_sense_does_not_hold_it_up()
     {
         FakeCluster cluster = new();
@@ -180,5 +202,52 @@ public sealed class SequenceBlocksTests
     {
         Assert.True(Command.TryRead(request.Bytes, out Command command));
         return command.Number;
+    }
+
+    /// <summary>Runs on the pool what is posted, but keeps what is posted by an act that is to be held.</summary>
+    private sealed class HoldingContext : SynchronizationContext
+    {
+        private readonly List<Action> _held = [];
+        private int _holdsThread;
+
+        public override void Post(SendOrPostCallback d, object? state)
+        {
+            if (Environment.CurrentManagedThreadId == Volatile.Read(ref _holdsThread))
+            {
+                _held.Add(() => Run(() => d(state)));
+                return;
+            }
+
+            ThreadPool.QueueUserWorkItem(_ => Run(() => d(state)));
+        }
+
+        public void Hold(Action act)
+        {
+            Volatile.Write(ref _holdsThread, Environment.CurrentManagedThreadId);
+            act();
+            Volatile.Write(ref _holdsThread, 0);
+        }
+
+        public void Release() => _held.ForEach(static act => act());
+
+        public T Run<T>(Func<T> work)
+        {
+            SynchronizationContext? before = Current;
+            SetSynchronizationContext(this);
+            try
+            {
+                return work();
+            }
+            finally
+            {
+                SetSynchronizationContext(before);
+            }
+        }
+
+        private void Run(Action work) => Run(() =>
+        {
+            work();
+            return true;
+        });
     }
 }

@@ -43,8 +43,9 @@ internal sealed class RedisTarget : ITarget
                 await connection.ConnectAsync(limit.Token).ConfigureAwait(false);
             }
 
-            StartSweep();
             string version = await _connections[0].ReadVersionAsync().WaitAsync(limit.Token).ConfigureAwait(false);
+            // After the first question: what opens the target has the time of --connect-timeout, not a request's.
+            StartSweep();
             return new TargetDescription("redis", version, [$"redis://{endpoint.Authority}"]);
         }
         catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)

@@ -37,8 +37,8 @@ internal sealed class Housekeeping(RequestParts parts, ProposalQueue proposals, 
     private const int BusyShare = 4;
 
     /// <summary>
-    /// Sweeps of sessions, and of idempotency keys, that one tick proposes: 40,000 steps a second, more than come in at
-    /// a rate that a partition keeps up with.
+    /// Sweeps of sessions, and of idempotency keys, that one tick proposes at most: 40,000 steps a second, more than
+    /// come in at a rate that a partition keeps up with.
     /// </summary>
     private const int SessionSweepsPerTick = 32;
 
@@ -247,20 +247,20 @@ internal sealed class Housekeeping(RequestParts parts, ProposalQueue proposals, 
         SessionTable sessions = _applied.State.Sessions;
         bool isPressed = _memory.IsPressed;
         long idleMs = isPressed || sessions.IsCrowded ? limits.CommandLifeMs : limits.SessionIdleMs;
-        bool forgets = sessions.HasForgettable(clusterNow, idleMs);
         long keysIdleMs = isPressed || sessions.IsCrowdedWithKeys ? limits.CommandLifeMs : limits.SessionIdleMs;
-        bool forgetsKeys = sessions.HasForgettableKeys(clusterNow, keysIdleMs);
+        int sweeps = sessions.CountSweeps(clusterNow, idleMs, SessionSweepsPerTick);
+        int sweepsOfKeys = sessions.CountSweepsOfKeys(clusterNow, keysIdleMs, SessionSweepsPerTick);
 
-        // Each command does a bounded number of steps; those that find nothing left do nothing.
-        for (int i = 0; i < SessionSweepsPerTick && (forgets || forgetsKeys); i++)
+        // As many as have something to do: clients' commands wait behind them.
+        for (int i = 0; i < Math.Max(sweeps, sweepsOfKeys); i++)
         {
-            if (forgets)
+            if (i < sweeps)
             {
                 Propose(CommandKind.SessionSweep, idleMs);
                 _forgetting++;
             }
 
-            if (forgetsKeys)
+            if (i < sweepsOfKeys)
             {
                 Propose(CommandKind.SessionSweep, keysIdleMs, CommandFlags.Keyed);
                 _forgetting++;

@@ -209,6 +209,10 @@ internal sealed class StateFlush(CheckpointOptions options, CheckpointPorts port
         {
             _writer.Commit();
             ports.Counts.AddStored();
+
+            // A state of one slice never waits for the rate: what many of them owe is not paid by the first that has
+            // two, while a follower needs the next group's state.
+            _rate.ForgiveBeyond(options.SliceBytes);
             GroupId group = _group;
             LogIndex index = _index;
             End();

@@ -42,6 +42,7 @@ internal sealed class SessionTable : CommandHandler, IOutcomeMemory
     private readonly ExpiryHeap _idempotencyKeys;
     private readonly SessionQuota _sessions;
     private readonly SessionQuota _keys;
+    private readonly List<Row> _passed = [];
     private ulong _id;
     private Row _row;
     private ulong _number;
@@ -233,6 +234,21 @@ internal sealed class SessionTable : CommandHandler, IOutcomeMemory
     /// <summary>True when a <see cref="SweepKeys"/> at this time has something to do.</summary>
     public bool HasForgettableKeys(ClusterTime now, long idleMs) => _idempotencyKeys.AnyPassed(now - idleMs);
 
+    /// <summary>
+    /// How many commands of a <see cref="Sweep(ClusterTime, long, int)"/> have something to do at this time, up to a
+    /// maximum. An estimate: at least one where there is anything, and linear in the steps of those commands.
+    /// </summary>
+    public int CountSweeps(ClusterTime now, long idleMs, int countMax)
+    {
+        int stepsMax = countMax * StepsPerSweep;
+        int steps = CountSteps(_liveSessions, now - _limits.CommandLifeMs, stepsMax);
+        return SweepsOf(steps + CountSteps(_idleSessions, now - idleMs, stepsMax - steps));
+    }
+
+    /// <summary>As <see cref="CountSweeps"/>, of <see cref="SweepKeys"/>.</summary>
+    public int CountSweepsOfKeys(ClusterTime now, long idleMs, int countMax) =>
+        SweepsOf(CountSteps(_idempotencyKeys, now - idleMs, countMax * StepsPerSweep));
+
     /// <summary>Carries out a leader's sweep: of idempotency keys with their flag, else of sessions.</summary>
     public override void Apply(scoped in Command command, ClusterTime time, KnownHash known, CommandAnswer answer)
     {
@@ -306,6 +322,28 @@ internal sealed class SessionTable : CommandHandler, IOutcomeMemory
 
         Forgotten += gone;
         return gone;
+    }
+
+    private static int SweepsOf(int steps) => (steps + StepsPerSweep - 1) / StepsPerSweep;
+
+    /// <summary>Steps that it takes to forget what was idle since this time, up to a maximum.</summary>
+    private int CountSteps(ExpiryHeap heap, ClusterTime time, int stepsMax)
+    {
+        if (stepsMax <= 0 || !heap.AnyPassed(time))
+        {
+            return 0;
+        }
+
+        _passed.Clear();
+        heap.CollectPassed(time, stepsMax, _passed);
+        long steps = 0;
+        foreach (Row row in _passed)
+        {
+            SessionWindow window = new(_store.Keys.Writable(in _store.Keys[row]));
+            steps += 1 + window.Left + (window.High >= window.Low ? (long)(window.High - window.Low) + 1 : 0);
+        }
+
+        return (int)Math.Min(steps, stepsMax);
     }
 
     /// <summary>Moves the low mark, makes room, and looks whether the number is there.</summary>

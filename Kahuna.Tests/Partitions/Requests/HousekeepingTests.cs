@@ -94,27 +94,20 @@ public sealed class HousekeepingTests
         Assert.True(_proposals.Queued > proposed);
     }
 
-    [Fact]
-    public void Sessions_are_swept_again_when_all_earlier_sweeps_are_applied()
+    [Theory]
+    [InlineData(1, 1)]
+    [InlineData(320, 10)]
+    [InlineData(2_000, SessionSweepsPerTick)]
+    public void As_many_sweeps_of_sessions_as_have_something_to_do_and_again_when_all_are_applied(
+        int sessions, int sweeps)
     {
-        for (int i = 0; i < 3; i++)
-        {
-            Apply(
-                LockCommands.EncodeUnchecked(new Command
-                {
-                    Kind = CommandKind.Set,
-                    Flags = CommandFlags.Session | CommandFlags.Opening,
-                    Key = "k"u8,
-                    SessionId = (ulong)i + 1,
-                    Sequence = 1,
-                }));
-        }
-
+        // Two steps each: its outcome, and the session.
+        OpenSessions(sessions);
         ClusterTime later = new(100_000_000);
         _chores.Tick(new NodeTime(10_000), default, later, isDraining: false);
         int proposed = _proposals.Queued;
-        Assert.InRange(proposed, SessionSweepsPerTick, SessionSweepsPerTick + 2);
-        for (int i = 1; i < SessionSweepsPerTick; i++)
+        Assert.InRange(proposed, sweeps, sweeps + 2);
+        for (int i = 1; i < sweeps; i++)
         {
             _chores.Applied(CommandKind.SessionSweep);
             _chores.Tick(new NodeTime(10_000 + i), default, later, isDraining: false);
@@ -123,7 +116,7 @@ public sealed class HousekeepingTests
 
         _chores.Applied(CommandKind.SessionSweep);
         _chores.Tick(new NodeTime(20_000), default, later, isDraining: false);
-        Assert.Equal(proposed + SessionSweepsPerTick, _proposals.Queued);
+        Assert.Equal(proposed + sweeps, _proposals.Queued);
     }
 
     [Fact]
@@ -176,6 +169,22 @@ public sealed class HousekeepingTests
     /// <summary>
     /// One holder alone has given a lock back that so many want to share: more than one command grants.
     /// </summary>
+    private void OpenSessions(int count)
+    {
+        for (int i = 0; i < count; i++)
+        {
+            Apply(
+                LockCommands.EncodeUnchecked(new Command
+                {
+                    Kind = CommandKind.Set,
+                    Flags = CommandFlags.Session | CommandFlags.Opening,
+                    Key = "k"u8,
+                    SessionId = (ulong)i + 1,
+                    Sequence = 1,
+                }));
+        }
+    }
+
     private void HoldWithWaiters(int waiters)
     {
         Apply(LockCommands.Acquire("l", "first", leaseMs: 60_000));

@@ -183,30 +183,42 @@ public sealed class StateFlushTests
     [Fact]
     public void What_had_to_be_faster_than_the_rate_is_not_waited_for_afterwards()
     {
+        // Many records change before they are stored, so storing does not keep to its rate.
+        CheckWait(states: 1, keys: 200, preImageBytes: 1L << 40);
+    }
+
+    [Fact]
+    public void What_states_of_one_slice_owe_is_not_waited_for_by_the_first_that_is_larger() =>
+        CheckWait(states: 1_000, keys: 1, preImageBytes: 0);
+
+    /// <summary>After these states, storing another one waits for about one slice's time.</summary>
+    private static void CheckWait(int states, int keys, long preImageBytes)
+    {
         List<Exception> failures = [];
         CheckpointOptions options = new()
         {
             Self = new NodeId(1),
             FirstTransfer = 1,
-            BytesPerSecond = 1_000,
-            SliceBytes = 100,
+            BytesPerSecond = 10_000,
+            SliceBytes = 1_000,
         };
         CheckpointPorts ports = new(
             new FileStateStore(new ModelDisk(), "/state"),
             new ModelLog(),
             new NoTransport(),
-            new HandClock(),
+            new HandClock { NowMs = 1 },
             static _ => { });
         using CheckpointService keeper = new(options, ports, failures.Add);
-        ServingLoops loops = new(keeper, keys: 200) { PreImageBytes = 1L << 40 };
+        ServingLoops loops = new(keeper, keys) { PreImageBytes = preImageBytes };
         keeper.Attach(loops, static () => { });
+        for (int i = 0; i < states; i++)
+        {
+            keeper.Post(new FlushDue(s_group));
+            Run(keeper);
+        }
 
-        // Many records change before they are stored, so storing does not keep to its rate.
-        keeper.Post(new FlushDue(s_group));
-        Run(keeper);
-        Assert.NotNull(ports.Store.Find(s_group));
-
-        loops.PreImageBytes = 0;
+        Assert.Equal(new LogIndex((ulong)states), ports.Store.Find(s_group)?.Index);
+        (loops.PreImageBytes, loops.Keys) = (0, 200);
         keeper.Post(new FlushDue(new GroupId(2)));
         Run(keeper);
         Assert.InRange(keeper.Due - keeper.Now, 1, 1_000);
@@ -248,12 +260,15 @@ public sealed class StateFlushTests
 
         public long PreImageBytes { get; set; }
 
+        /// <summary>Keys of the state from the next view on.</summary>
+        public int Keys { get; set; } = keys;
+
         public bool Post(CheckpointRequest call)
         {
             if (call is BeginView)
             {
                 _index++;
-                for (int i = 0; i < keys; i++)
+                for (int i = 0; i < Keys; i++)
                 {
                     _state.Set($"key {i}", $"value {_index}");
                 }

@@ -20,7 +20,9 @@ namespace Kahuna.Tests.Simulation.Faults;
 /// <summary>
 /// Moves one empty slot between partitions, once or several times, whatever else happens to the cluster: both groups of
 /// the partition release it, the meta group records the new owner, and that one adopts it. Each step is asked for again
-/// until a node has applied it. Writers of the slot's keys begin when the last release is done. Owned by one run.
+/// until a node has applied it. Writers of the slot's keys begin when the last move is recorded, and not with the
+/// release before it: that one is gone when the ephemeral group begins a new epoch, so that the keys were written where
+/// they were and moved with the slot, which has to be empty. Owned by one run.
 /// </summary>
 internal sealed class SlotMover(SimCluster cluster)
 {
@@ -49,7 +51,7 @@ internal sealed class SlotMover(SimCluster cluster)
     /// <summary>Moves that are complete.</summary>
     public int Moves { get; private set; }
 
-    /// <summary>The last release is done: keys of the slot may be written.</summary>
+    /// <summary>The last move is recorded: keys of the slot may be written.</summary>
     public bool MayWrite { get; private set; }
 
     /// <summary>The moves have come to their end, and every node may serve the slot's keys.</summary>
@@ -99,11 +101,11 @@ internal sealed class SlotMover(SimCluster cluster)
 
         if (map.Version > _version)
         {
+            MayWrite |= _left == 1;
             Adopt(map);
         }
         else if (Release(map[Slot]))
         {
-            MayWrite |= _left == 1;
             _asked[_version] = _target;
             Ask(new MetaCommand(CommandKind.MoveSlots)
             {

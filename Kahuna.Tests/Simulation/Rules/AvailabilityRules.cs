@@ -352,7 +352,8 @@ internal sealed class AvailabilityRules
 
     /// <summary>
     /// A node leads, serves, and commits: it has committed something since the last look, or has nothing to commit and
-    /// reaches a majority both ways.
+    /// reaches a majority both ways. It may still be rejoining with other groups: in the epoch of an ephemeral group it
+    /// is a member as any other.
     /// </summary>
     private bool Serves(int slot, GroupView group)
     {
@@ -382,7 +383,7 @@ internal sealed class AvailabilityRules
         for (int other = 0; other < _count; other++)
         {
             reached += other != leader
-                && _shapes[other].IsRunning
+                && _shapes[other] is { IsRunning: true, IsRejoining: false }
                 && _links[leader, other] is { IsCut: false, IsUp: true }
                 && _links[other, leader] is { IsCut: false, IsUp: true }
                 ? 1
@@ -393,13 +394,15 @@ internal sealed class AvailabilityRules
     }
 
     /// <summary>What of a node decides whether it can serve.</summary>
-    private readonly record struct NodeShape(int Life, bool IsRunning, bool IsDiskFine, bool IsClockFine)
+    private readonly record struct NodeShape(
+        int Life, bool IsRunning, bool IsRejoining, bool IsDiskFine, bool IsClockFine)
     {
-        public bool IsWhole => IsRunning && IsDiskFine && IsClockFine;
+        public bool IsWhole => IsRunning && !IsRejoining && IsDiskFine && IsClockFine;
 
         public static NodeShape Of(SimNode node) => new(
             node.Life,
-            node is { IsUp: true, IsPaused: false, IsRejoining: false },
+            node is { IsUp: true, IsPaused: false },
+            node.IsRejoining,
             node is { SyncFactor: 1, Hung.IsHung: false } && node.Disk.Capacity > long.MaxValue / 4,
             node.Clock.Rate == 1);
     }
