@@ -24,7 +24,7 @@ public sealed class SeedResults
     private readonly Lock _lock = new();
 
     /// <summary>Slices that were run.</summary>
-    internal Repeats Ran { get; } = new(Slices, least: 5, share: 240);
+    internal Repeats Ran { get; } = new(Slices, least: 5, share: 200);
 
     /// <summary>What its seeds showed; nothing if time was over before it began.</summary>
     internal SimSummary Slice(int slice) =>
