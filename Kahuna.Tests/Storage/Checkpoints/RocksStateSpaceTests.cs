@@ -28,7 +28,7 @@ public sealed class RocksStateSpaceTests(ITestOutputHelper output)
     [InlineData(false)]
     public void Write_fails_wherever_the_room_ends_and_succeeds_afterwards(bool whole)
     {
-        using SmallDisk? disk = SmallDisk.TryMount(48 << 20);
+        using SmallDisk? disk = SmallDisk.TryMount(20 << 20);
         if (disk is null)
         {
             output.WriteLine("Checked: another failure than lack of room; this process may not mount a small disk");
