@@ -43,8 +43,8 @@ public sealed class AllocationTests
         InstantNode node = new() { Status = OutcomeStatus.Found, Value = new byte[128] };
         await using KahunaClient client = Client(node);
         await SettleAsync(client, node);
-        long array = Measure(static () => GC.KeepAlive(new byte[128]));
-        Assert.Equal(array, Measure(() => Check(client.KeyValues.GetAsync("bench:1234"))));
+        long array = Measure(static () => GC.KeepAlive(new byte[128]), expected: long.MaxValue);
+        Assert.Equal(array, Measure(() => Check(client.KeyValues.GetAsync("bench:1234")), array));
     }
 
     [Fact]
@@ -54,11 +54,13 @@ public sealed class AllocationTests
         await using KahunaClient client = Client(node);
         await SettleAsync(client, node);
         TimeSpan lease = TimeSpan.FromSeconds(30);
-        long pair = Measure(() =>
-        {
-            LockHandle handle = Take(client.Locks.AcquireAsync("bench/1234", lease, lease));
-            Assert.True(handle.DisposeAsync().IsCompletedSuccessfully);
-        });
+        long pair = Measure(
+            () =>
+            {
+                LockHandle handle = Take(client.Locks.AcquireAsync("bench/1234", lease, lease));
+                Assert.True(handle.DisposeAsync().IsCompletedSuccessfully);
+            },
+            expected: 340);
         Assert.InRange(pair, 1, 340);
         SetOptions options = new() { Fence = new Fence("bench/1", new FencingToken(1)) };
         Assert.Equal(0, Measure(() => Check(client.KeyValues.SetAsync("bench/1234", "some text", options))));
@@ -107,12 +109,19 @@ public sealed class AllocationTests
 
     /// <summary>
     /// Bytes per operation: the least of several rounds, as other tests take buffers from the same pools at any moment.
+    /// On a busy machine more rounds follow while it is above what is expected: code that is not compiled with
+    /// optimizations yet allocates more.
     /// </summary>
-    private static long Measure(Action operation)
+    private static long Measure(Action operation, long expected = 0)
     {
         long least = long.MaxValue;
-        for (int round = 0; round < 8; round++)
+        for (int round = 0; round < 8 || (round < 100 && least > expected); round++)
         {
+            if (round >= 8)
+            {
+                Thread.Sleep(50);
+            }
+
             long before = GC.GetAllocatedBytesForCurrentThread();
             for (int i = 0; i < Operations; i++)
             {

@@ -25,7 +25,7 @@ public sealed class EphemeralCrashTests(ITestOutputHelper output)
             await cluster.StartAsync();
             await using KahunaClient client = cluster.Connect(s_requestTimeout, Durability.Ephemeral);
             await using RecordedLoad load = new(client);
-            Repeats kills = new(20, 2, share: 80, "KAHUNA_KILLS");
+            Repeats kills = new(20, 2, share: 50, "KAHUNA_KILLS");
             while (kills.Next())
             {
                 await load.MakeProgressAsync(RecordedLoad.Now, s_backWithin);

@@ -165,8 +165,9 @@ public sealed class DevelopmentCertificatesTests : IDisposable
     {
         using FileStream held = new(
             Path.Combine(_directory.Path, "lock"), FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
+        SecondsPerLook time = new(static () => { }, looks: int.MaxValue);
         CertificateException error = Assert.Throws<CertificateException>(() =>
-            new DevelopmentCertificates(_directory.Path, new SecondsPerLook(static () => { }, looks: 0)).Ensure([]));
+            new DevelopmentCertificates(_directory.Path, time).Ensure([]));
         Assert.Contains(
             $"Another process has held the lock {held.Name} for 10 minutes", error.Message, StringComparison.Ordinal);
         Assert.DoesNotContain('\n', error.Message);
@@ -222,7 +223,9 @@ public sealed class DevelopmentCertificatesTests : IDisposable
     private NodeTls Ensure(TimeSpan later, params string[] hosts) =>
         new DevelopmentCertificates(_directory.Path, new ShiftedTime(later)).Ensure(hosts);
 
-    /// <summary>A clock that is a second later each time it is looked at; tells after a number of looks.</summary>
+    /// <summary>
+    /// A clock that is a second later each time it is looked at; after a number of looks it tells and stands still.
+    /// </summary>
     private sealed class SecondsPerLook(Action tell, int looks) : TimeProvider
     {
         private int _looks;
@@ -231,7 +234,7 @@ public sealed class DevelopmentCertificatesTests : IDisposable
 
         public override long GetTimestamp()
         {
-            if (++_looks == looks)
+            if (_looks < looks && ++_looks == looks)
             {
                 tell();
             }

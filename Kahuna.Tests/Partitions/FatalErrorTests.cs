@@ -17,13 +17,13 @@ public sealed class FatalErrorTests
 {
     private readonly RecordedErrors _ends = new();
 
-    public static TheoryData<Exception> Errors =>
-        [new OutOfMemoryException("planned"), new InvalidOperationException("planned")];
+    public static TheoryData<Type> Errors => [typeof(OutOfMemoryException), typeof(InvalidOperationException)];
 
     [Theory]
     [MemberData(nameof(Errors))]
-    public void A_sink_that_throws_on_a_clients_thread(Exception error)
+    public void A_sink_that_throws_on_a_clients_thread(Type type)
     {
+        Exception error = Planned(type);
         ModelCluster cluster = Elected(1);
         cluster.Lends = true;
         cluster.Send(new NodeId(1), Command(CommandKind.Get, "a"), to: new ModelSink { Fails = error });
@@ -32,8 +32,9 @@ public sealed class FatalErrorTests
 
     [Theory]
     [MemberData(nameof(Errors))]
-    public void A_sink_that_throws_on_the_logs_thread(Exception error)
+    public void A_sink_that_throws_on_the_logs_thread(Type type)
     {
+        Exception error = Planned(type);
         ModelCluster cluster = Elected(1);
         cluster.Lends = true;
         cluster.Send(new NodeId(1), Command(CommandKind.Set, "a"), to: new ModelSink { Fails = error });
@@ -44,8 +45,9 @@ public sealed class FatalErrorTests
 
     [Theory]
     [MemberData(nameof(Errors))]
-    public void A_link_that_throws_on_a_peers_thread(Exception error)
+    public void A_link_that_throws_on_a_peers_thread(Type type)
     {
+        Exception error = Planned(type);
         ModelCluster cluster = Elected(3);
         NodeId leader = cluster.LeaderOf();
         NodeId follower = cluster.Ids.First(id => id != leader);
@@ -58,8 +60,9 @@ public sealed class FatalErrorTests
 
     [Theory]
     [MemberData(nameof(Errors))]
-    public void A_link_that_throws_in_a_tick(Exception error)
+    public void A_link_that_throws_in_a_tick(Type type)
     {
+        Exception error = Planned(type);
         ModelCluster cluster = Elected(3);
         NodeId leader = cluster.LeaderOf();
         cluster.Lends = true;
@@ -74,8 +77,9 @@ public sealed class FatalErrorTests
 
     [Theory]
     [MemberData(nameof(Errors))]
-    public void A_sink_that_throws_on_a_thread_of_the_scheduler(Exception error)
+    public void A_sink_that_throws_on_a_thread_of_the_scheduler(Type type)
     {
+        Exception error = Planned(type);
         ModelCluster cluster = Elected(1);
         cluster.Send(new NodeId(1), Command(CommandKind.Get, "a"), to: new ModelSink { Fails = error });
         cluster.Settle();
@@ -125,6 +129,8 @@ public sealed class FatalErrorTests
         await _ends.First.WaitAsync(TimeSpan.FromSeconds(60));
         Assert.Equal("the state thread", Assert.Single(_ends.Raised).Where);
     }
+
+    private static Exception Planned(Type type) => (Exception)Activator.CreateInstance(type, "planned")!;
 
     private static byte[] Command(CommandKind kind, string key)
     {
