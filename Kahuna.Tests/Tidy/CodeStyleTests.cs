@@ -5,8 +5,8 @@ using Microsoft.CodeAnalysis.CSharp.Syntax;
 namespace Kahuna.Tests.Tidy;
 
 /// <summary>
-/// The style of .editorconfig, read off the syntax of every source file. The build's analyzers say the same of what is
-/// shipped; those of the tests would take longer than the tests that they look at.
+/// The style of .editorconfig, checked on the syntax of every source file. The build's analyzers check the shipped
+/// projects; for the tests they would be nearly half of the time of the build.
 /// </summary>
 public sealed class CodeStyleTests
 {
