@@ -27,7 +27,7 @@ public sealed class CredentialNetworkTests : IDisposable
             CredentialHost.End(context, 16, "Who are you?");
             return Task.CompletedTask;
         };
-        await using GrpcFrameChannel channel = new(new KahunaClientOptions { Insecure = true }.ToSettings());
+        await using GrpcFrameChannel channel = new(Patient().ToSettings());
         StreamStatus[] ends =
         [
             await EndOfAsync(channel.OpenAsync(host.Address, "Bearer t", CancellationToken.None)),
@@ -56,7 +56,7 @@ public sealed class CredentialNetworkTests : IDisposable
             await context.Response.Body.WriteAsync(body.ToArray());
             CredentialHost.End(context, 0);
         };
-        await using GrpcFrameChannel channel = new(new KahunaClientOptions { Insecure = true }.ToSettings());
+        await using GrpcFrameChannel channel = new(Patient().ToSettings());
         byte[] sent = [1, 2, 3];
         CallAnswer answer = await channel.CallAsync(
             host.Address, new UnaryCall("/a/b", sent), null, CancellationToken.None);
@@ -77,7 +77,7 @@ public sealed class CredentialNetworkTests : IDisposable
             CredentialHost.End(context, 14, "", trailer);
             return Task.CompletedTask;
         };
-        await using GrpcFrameChannel channel = new(new KahunaClientOptions { Insecure = true }.ToSettings());
+        await using GrpcFrameChannel channel = new(Patient().ToSettings());
         CallAnswer answer = await channel.CallAsync(
             host.Address, new UnaryCall("/a/b", []), null, CancellationToken.None);
         Assert.Equal((14, expected), (answer.Status.Code, answer.Outcome));
@@ -92,7 +92,7 @@ public sealed class CredentialNetworkTests : IDisposable
             context.Abort();
             return Task.CompletedTask;
         };
-        await using GrpcFrameChannel channel = new(new KahunaClientOptions { Insecure = true }.ToSettings());
+        await using GrpcFrameChannel channel = new(Patient().ToSettings());
         UnaryCall call = new("/a/b", []);
         CallLostException lost = await Assert.ThrowsAsync<CallLostException>(
             () => channel.CallAsync(host.Address, call, null, CancellationToken.None).AsTask());
@@ -112,11 +112,8 @@ public sealed class CredentialNetworkTests : IDisposable
             CredentialHost.End(context, 0);
             return Task.CompletedTask;
         };
-        KahunaClientOptions options = new()
-        {
-            Insecure = true,
-            Credentials = KahunaCredentials.ClientCertificate(Certificate, Key),
-        };
+        KahunaClientOptions options = Patient();
+        options.Credentials = KahunaCredentials.ClientCertificate(Certificate, Key);
         await using GrpcFrameChannel channel = new(options.ToSettings());
         await AskAsync();
         string second = Write("CN=second");
@@ -161,6 +158,15 @@ public sealed class CredentialNetworkTests : IDisposable
         Assert.DoesNotContain("s3cret", wrong.Message, StringComparison.Ordinal);
         Assert.Throws<IOException>(() => new ClientCertificateFile(Certificate, null, null).Read());
     }
+
+    /// <summary>A machine that stands still for seconds is not a server that is gone.</summary>
+    private static KahunaClientOptions Patient() => new()
+    {
+        Insecure = true,
+        ConnectTimeout = LastNet.Call,
+        KeepAliveInterval = LastNet.Call,
+        KeepAliveTimeout = LastNet.Call,
+    };
 
     private static async Task<StreamStatus> EndOfAsync(ValueTask<IFrameStream> opening)
     {
