@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Text;
+using Kahuna.Tests.Tools.Processes;
 
 namespace Kahuna.Tests.Benchmark;
 
@@ -36,13 +37,15 @@ internal sealed class BenchProcess : IDisposable
     public string Error => Read(_error);
 
     /// <summary>Starts the tool as it was built, with the arguments in <paramref name="line"/>.</summary>
-    public static BenchProcess StartTool(string line) => new(new ProcessStartInfo("dotnet", Arguments(line)));
+    public static BenchProcess StartTool(string line) =>
+        new(ShortLived.Prepare(new ProcessStartInfo("dotnet", Arguments(line))));
 
     /// <summary>
     /// The tool as a terminal starts it: a shell's background job, and all that it starts, may ignore SIGINT.
     /// </summary>
     public static BenchProcess StartToolInForeground(string line) =>
-        new(new ProcessStartInfo("env", ["--default-signal=INT", "dotnet", .. Arguments(line)]));
+        new(ShortLived.Prepare(
+            new ProcessStartInfo("env", ["--default-signal=INT", "dotnet", .. Arguments(line)])));
 
     public async Task<BenchOutcome> WaitAsync(TimeSpan? longest = null)
     {

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using Kahuna.Tests.Tidy;
+using Kahuna.Tests.Tools.Processes;
 
 namespace Kahuna.Tests.Benchmark;
 
@@ -89,7 +90,7 @@ public sealed class InstalledTool : IDisposable
             start.Environment["DOTNET_CLI_HOME"] = Home;
         }
 
-        return new BenchProcess(start);
+        return new BenchProcess(Installs(command) ? start : ShortLived.Prepare(start));
     }
 
     private async Task InstallOnceAsync()

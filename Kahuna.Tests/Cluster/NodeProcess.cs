@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
 using Kahuna.Server.Hosting.Options;
+using Kahuna.Tests.Tools.Processes;
 
 namespace Kahuna.Tests.Cluster;
 
@@ -67,11 +68,9 @@ internal sealed class NodeProcess(
             start.Environment.Remove(name);
         }
 
-        // A node of a test lives for seconds: what it would gain by profiles of its own it would not live to see.
-        start.Environment["DOTNET_TieredPGO"] = "0";
         start.Environment["KAHUNA_DEV_CERT_DIR"] = certificates;
         start.Environment["KAHUNA_TEST_LOG"] = logFile;
-        return start;
+        return ShortLived.Prepare(start);
     }
 
     /// <param name="more">Further options, for this start only.</param>
