@@ -15,9 +15,9 @@ tar -c --exclude=bin --exclude=obj --exclude=packages.lock.json Kahuna.Client Ka
 cd "$work"
 for system in osx-arm64 win-x64; do
   say "compiling for $system"
-  # No program of the system is made, which would need its packages.
+  # No program of the system is made, which would need its packages. What is equal for both is compiled once.
   for tool in Kahuna.Benchmark Kahuna.Cli; do
-    dotnet build "$tool" -c Release --nologo -v q -warnaserror -p:RuntimeIdentifier="$system" -p:SelfContained=false -p:UseAppHost=false -p:RunAnalyzers=false >&2
+    dotnet build "$tool" -c Release --nologo -v q -warnaserror -p:RuntimeIdentifier="$system" -p:SelfContained=false -p:UseAppHost=false -p:RunAnalyzers=false -p:AppendRuntimeIdentifierToOutputPath=false >&2
   done
 done
 say "compiled for osx-arm64 and win-x64"

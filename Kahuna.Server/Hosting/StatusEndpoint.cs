@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using System.Globalization;
 using System.Text.Json;
 using Kahuna.Server.Api.Watches;
@@ -125,11 +124,7 @@ internal static class StatusEndpoint
         }
 
         json.WriteEndArray();
-        using (Process self = Process.GetCurrentProcess())
-        {
-            json.WriteNumber("workingSetBytes", self.WorkingSet64);
-        }
-
+        json.WriteNumber("workingSetBytes", Environment.WorkingSet);
         json.WriteEndObject();
     }
 

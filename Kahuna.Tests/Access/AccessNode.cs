@@ -86,7 +86,7 @@ public sealed class AccessNode : IAsyncLifetime
         isSdk, KahunaCredentials.Password(user, password ?? user + user), Basic(user, password ?? user + user));
 
     internal KahunaClient Sdk(KahunaCredentials credentials, Action<KahunaClientOptions>? configure = null) =>
-        KahunaClient.Connect(_cluster!.Endpoints, options =>
+        PatientClient.Connect(_cluster!.Endpoints, options =>
         {
             options.Credentials = credentials;
             options.RequestTimeout = TimeSpan.FromMinutes(1);

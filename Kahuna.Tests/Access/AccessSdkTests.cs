@@ -175,7 +175,7 @@ public sealed class AccessSdkTests(AccessCluster cluster)
         }
     }
 
-    private KahunaClient Connect(string user) => KahunaClient.Connect(
+    private KahunaClient Connect(string user) => PatientClient.Connect(
         cluster.Embedded.Endpoints,
         options =>
         {

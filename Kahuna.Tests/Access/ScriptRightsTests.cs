@@ -113,7 +113,7 @@ public sealed class ScriptRightsTests(AccessCluster cluster)
         await cluster.KnownEverywhereAsync();
     }
 
-    private KahunaClient Connect(string user) => KahunaClient.Connect(
+    private KahunaClient Connect(string user) => PatientClient.Connect(
         cluster.Embedded.Endpoints,
         options =>
         {

@@ -199,7 +199,7 @@ public sealed class UserQuotaClusterTests(AccessCluster cluster)
     /// <summary>As <see cref="AccessCluster.AskAsync"/> has it.</summary>
     private static string Password(string user) => user + user;
 
-    private KahunaClient Connect(string user) => KahunaClient.Connect(
+    private KahunaClient Connect(string user) => PatientClient.Connect(
         cluster.Embedded.Endpoints,
         options =>
         {

@@ -45,7 +45,7 @@ public sealed class AbandonedTransactionTests(ThreePartitions nodes)
         (await client.KeyValues.GetAsync(key, new() { Durability = durability })).Value.AsString();
 
     private KahunaClient ConnectClient() =>
-        KahunaClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
+        PatientClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
 
     /// <summary>A transaction that may be aborted after a second.</summary>
     private TransactionSteps Steps(Durability durability) =>

@@ -326,7 +326,7 @@ public sealed class BatchTests(ThreePartitions nodes)
     }
 
     private KahunaClient Connect() =>
-        KahunaClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
+        PatientClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
 
     private sealed class Progress(List<long> steps) : IProgress<long>
     {

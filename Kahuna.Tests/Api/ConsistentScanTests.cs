@@ -244,7 +244,7 @@ public sealed class ConsistentScanTests(ThreePartitions nodes)
         return found;
     }
 
-    private KahunaClient Connect(Durability durability) => KahunaClient.Connect(
+    private KahunaClient Connect(Durability durability) => PatientClient.Connect(
         nodes.Cluster.Endpoints,
         options =>
         {

@@ -105,7 +105,7 @@ public sealed class ElectionsTests(ThreeNodes nodes)
     }
 
     private KahunaClient Connect() =>
-        KahunaClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
+        PatientClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
 
     private static async Task<LeaderDescription?> NextAsync(IAsyncEnumerator<LeaderDescription?> seen)
     {

@@ -154,7 +154,7 @@ public sealed class FencesAndLimitsTests(ThreeNodes nodes)
     }
 
     private KahunaClient Connect() =>
-        KahunaClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
+        PatientClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
 
     private static Task RefusedAsync<T>(ValueTask<T> call, string words) =>
         FailsAsync(call, KahunaErrorCode.InvalidArgument, words);

@@ -250,5 +250,5 @@ public sealed class InteractiveTransactionsTests(ThreePartitions nodes)
     }
 
     private KahunaClient Connect() =>
-        KahunaClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
+        PatientClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
 }

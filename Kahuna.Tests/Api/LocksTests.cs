@@ -350,7 +350,7 @@ public sealed class LocksTests(ThreeNodes nodes)
     }
 
     private KahunaClient Connect() =>
-        KahunaClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
+        PatientClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
 
     private static async Task FailsAsync<T>(ValueTask<T> call, KahunaErrorCode code, string words)
     {

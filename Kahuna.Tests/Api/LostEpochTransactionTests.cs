@@ -114,7 +114,7 @@ public sealed class LostEpochTransactionTests : IDisposable
         };
 
     private static KahunaClient Connect(EmbeddedCluster cluster) =>
-        KahunaClient.Connect(cluster.Endpoints, static options => options.Insecure = true);
+        PatientClient.Connect(cluster.Endpoints, static options => options.Insecure = true);
 
     /// <summary>Starts the node, with what its directory has.</summary>
     private Task<EmbeddedCluster> StartAsync() => EmbeddedCluster.StartAsync(

@@ -219,7 +219,7 @@ public sealed class PessimisticTransactionsTests(ThreePartitions nodes)
     public async Task A_new_leader_knows_no_holds_and_the_commit_is_judged_by_what_was_read()
     {
         await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(3).WaitAsync(Wait.Longest);
-        await using KahunaClient client = KahunaClient.Connect(
+        await using KahunaClient client = PatientClient.Connect(
             cluster.Endpoints, static options => options.Insecure = true);
         await client.KeyValues.SetAsync(Key("a"), "1");
         await using Transaction kept = await client.Transactions.BeginAsync(s_pessimistic);
@@ -295,5 +295,5 @@ public sealed class PessimisticTransactionsTests(ThreePartitions nodes)
         static node => Enumerable.Range(0, 7).All(slot => node.Metrics(slot).Holds == default)));
 
     private KahunaClient Connect() =>
-        KahunaClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
+        PatientClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
 }

@@ -166,7 +166,7 @@ public sealed class ScanTests(ThreePartitions nodes)
     {
         await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(3).WaitAsync(LastNet.Span);
         string[] keys = [.. Enumerable.Range(0, 8_000).Select(static i => $"keys/{i % 9}/{i:0000}")];
-        await using (KahunaClient client = KahunaClient.Connect(
+        await using (KahunaClient client = PatientClient.Connect(
             cluster.Endpoints, static options => options.Insecure = true))
         {
             await Task.WhenAll(keys.Select(key => client.KeyValues.SetAsync(key, new string('v', 1_000)).AsTask()));
@@ -269,7 +269,7 @@ public sealed class ScanTests(ThreePartitions nodes)
         nodes.Follower.UnaryAsync(
             $"/kahuna.v1.KeyValues/{method}", request, parser, TestCalls.Within(TimeSpan.FromMinutes(4), []));
 
-    private KahunaClient Connect(Durability durability) => KahunaClient.Connect(
+    private KahunaClient Connect(Durability durability) => PatientClient.Connect(
         nodes.Cluster.Endpoints,
         options =>
         {

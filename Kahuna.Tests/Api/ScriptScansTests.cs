@@ -226,7 +226,7 @@ public sealed class ScriptScansTests(ThreePartitions nodes)
     private string Key(int bucket) => string.Create(CultureInfo.InvariantCulture, $"{_name}/{bucket}/x");
 
     private KahunaClient Connect() =>
-        KahunaClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
+        PatientClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
 
     /// <summary>
     /// Drives a script as a client does, and does something once, when the script has made its reads and has not been

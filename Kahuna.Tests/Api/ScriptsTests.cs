@@ -149,5 +149,5 @@ public sealed class ScriptsTests(ThreePartitions nodes)
     private string Key(string name) => $"{_bucket}/{name}";
 
     private KahunaClient Connect() =>
-        KahunaClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
+        PatientClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
 }

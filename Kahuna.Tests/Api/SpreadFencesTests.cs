@@ -103,5 +103,5 @@ public sealed class SpreadFencesTests(ThreePartitions nodes)
     private string Key(int index) => $"{_name}{index}/x";
 
     private KahunaClient Connect() =>
-        KahunaClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
+        PatientClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
 }

@@ -174,5 +174,5 @@ public sealed class SpreadTransactionCallsTests(ThreePartitions nodes)
         Enumerable.Range(0, Keys).Select(i => make(Key(i), i));
 
     private KahunaClient Connect() =>
-        KahunaClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
+        PatientClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
 }

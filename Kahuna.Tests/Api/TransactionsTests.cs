@@ -224,5 +224,5 @@ public sealed class TransactionsTests(ThreePartitions nodes)
             TestCalls.Within(TimeSpan.FromMinutes(4), headers ?? []));
 
     private KahunaClient Connect() =>
-        KahunaClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
+        PatientClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
 }

@@ -103,5 +103,5 @@ public sealed class WideScriptsTests(ThreePartitions nodes)
     private string Key(int bucket) => string.Create(CultureInfo.InvariantCulture, $"{_name}/{bucket}/x");
 
     private KahunaClient Connect() =>
-        KahunaClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
+        PatientClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
 }

@@ -21,7 +21,7 @@ public sealed class NodeHashSecretTests
         {
             await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(3, directory)
                 .WaitAsync(Wait.Longest);
-            await using (KahunaClient client = KahunaClient.Connect(cluster.Endpoints))
+            await using (KahunaClient client = PatientClient.Connect(cluster.Endpoints))
             {
                 for (int i = 0; i < 100; i++)
                 {

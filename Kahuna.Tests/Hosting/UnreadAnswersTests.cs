@@ -102,7 +102,7 @@ public sealed class UnreadAnswersTests
         {
             Metrics = new MetricsOptions { SlowLogThreshold = TimeSpan.Zero },
         }).WaitAsync(Wait.Longest);
-        await using KahunaClient client = KahunaClient.Connect(cluster.Endpoints);
+        await using KahunaClient client = PatientClient.Connect(cluster.Endpoints);
         await Task.WhenAll(Enumerable.Range(0, 1_000).Select(i => client.KeyValues.SetAsync(
             string.Create(CultureInfo.InvariantCulture, $"a/{i:D128}"), "1").AsTask()));
         return cluster;

@@ -26,7 +26,7 @@ public sealed class NoisyClientTests(ThreeNodes nodes)
         Assert.Equal(Sessions, noisy.Replies);
         Assert.InRange(noisy.Refused, Sessions / 2, Sessions - 256);
 
-        await using KahunaClient client = KahunaClient.Connect(
+        await using KahunaClient client = PatientClient.Connect(
             nodes.Cluster.Endpoints, static options => options.Insecure = true);
         for (int i = 0; i < 10; i++)
         {

@@ -231,7 +231,7 @@ public sealed class WatchKeyValuesTests(ThreePartitions nodes)
     private IAsyncEnumerator<WatchKeyValuesResponse> Watch(int node, WatchKeyValuesRequest request) =>
         nodes.Channel(node).ServerStreamingAsync(Path, request, WatchKeyValuesResponse.Parser).GetAsyncEnumerator();
 
-    private KahunaClient Connect(Durability durability) => KahunaClient.Connect(
+    private KahunaClient Connect(Durability durability) => PatientClient.Connect(
         nodes.Cluster.Endpoints,
         options =>
         {

@@ -162,7 +162,7 @@ public sealed class WatchStreamTests(ThreePartitions nodes)
         Assert.Contains(reason, ended.Status.Detail, StringComparison.Ordinal);
     }
 
-    private KahunaClient Connect(Durability durability) => KahunaClient.Connect(
+    private KahunaClient Connect(Durability durability) => PatientClient.Connect(
         nodes.Cluster.Endpoints,
         options =>
         {

@@ -30,7 +30,7 @@ internal sealed class MeasuredActivity : IAsyncDisposable
     public static async Task<MeasuredActivity> BeginAsync(
         EmbeddedCluster cluster, string? header = null, KahunaCredentials? credentials = null)
     {
-        KahunaClient client = KahunaClient.Connect(cluster.Endpoints, options =>
+        KahunaClient client = PatientClient.Connect(cluster.Endpoints, options =>
         {
             options.Credentials = credentials;
             options.RequestTimeout = LastNet.Call;

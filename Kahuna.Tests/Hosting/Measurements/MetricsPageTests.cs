@@ -16,7 +16,7 @@ public sealed class MetricsPageTests
     public async Task Operations_are_counted_by_kind_durability_and_outcome()
     {
         await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(1).WaitAsync(Wait.Longest);
-        await using KahunaClient client = KahunaClient.Connect(cluster.Endpoints);
+        await using KahunaClient client = PatientClient.Connect(cluster.Endpoints);
         for (int i = 0; i < 5; i++)
         {
             await client.KeyValues.SetAsync($"a/{i}", "1");
@@ -49,7 +49,7 @@ public sealed class MetricsPageTests
     public async Task A_claim_that_waits_is_timed()
     {
         await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(1).WaitAsync(Wait.Longest);
-        await using KahunaClient client = KahunaClient.Connect(cluster.Endpoints);
+        await using KahunaClient client = PatientClient.Connect(cluster.Endpoints);
         TimeSpan minute = TimeSpan.FromMinutes(1);
         LockHandle first = await client.Locks.AcquireAsync("jobs", minute, LastNet.Span);
         Task<LockHandle> second = client.Locks.AcquireAsync("jobs", minute, LastNet.Span).AsTask();
@@ -67,7 +67,7 @@ public sealed class MetricsPageTests
     public async Task Each_node_of_a_process_shows_its_own_figures()
     {
         await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(3).WaitAsync(Wait.Longest);
-        await using KahunaClient client = KahunaClient.Connect(cluster.Endpoints);
+        await using KahunaClient client = PatientClient.Connect(cluster.Endpoints);
         await client.KeyValues.SetAsync("a/b", "1");
         MetricsText[] pages = [];
 
@@ -108,7 +108,7 @@ public sealed class MetricsPageTests
     {
         await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(1, configure: static options =>
             options with { Metrics = new MetricsOptions { IsOn = false } }).WaitAsync(Wait.Longest);
-        await using KahunaClient client = KahunaClient.Connect(cluster.Endpoints);
+        await using KahunaClient client = PatientClient.Connect(cluster.Endpoints);
         await client.KeyValues.SetAsync("a/b", "1");
         using HttpMessageInvoker invoker = RawHttp.AnyServer();
         using HttpRequestMessage request = new(HttpMethod.Get, new Uri(cluster.Nodes[0].Options.Advertise, "/metrics"));

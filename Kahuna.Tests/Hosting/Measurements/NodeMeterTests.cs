@@ -51,7 +51,7 @@ public sealed class NodeMeterTests
         listener.SetMeasurementEventCallback<double>(static (_, _, _, _) => throw new InvalidOperationException("no"));
         listener.Start();
         await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(1).WaitAsync(Wait.Longest);
-        await using KahunaClient client = KahunaClient.Connect(cluster.Endpoints);
+        await using KahunaClient client = PatientClient.Connect(cluster.Endpoints);
         await client.KeyValues.SetAsync("a/b", "1");
 
         // What the listener throws comes out where it asks.

@@ -18,7 +18,7 @@ public sealed class OtlpExportTests
     {
         await using OtlpReceiver receiver = await OtlpReceiver.StartAsync();
         EmbeddedCluster cluster = await StartAsync(receiver.Address);
-        await using (KahunaClient client = KahunaClient.Connect(cluster.Endpoints))
+        await using (KahunaClient client = PatientClient.Connect(cluster.Endpoints))
         {
             await client.KeyValues.SetAsync("a/b", "1");
         }
@@ -43,7 +43,7 @@ public sealed class OtlpExportTests
         {
             Metrics = new MetricsOptions { OtlpEndpoint = receiver.Address, TraceRatio = 1 },
         }).WaitAsync(Wait.Longest);
-        await using (KahunaClient client = KahunaClient.Connect(cluster.Endpoints))
+        await using (KahunaClient client = PatientClient.Connect(cluster.Endpoints))
         {
             await client.KeyValues.SetAsync("a/b", "1");
             await Wait.UntilAsync(() => receiver.Received.Contains("db.operation.name", StringComparison.Ordinal));
@@ -80,7 +80,7 @@ public sealed class OtlpExportTests
         }
 
         EmbeddedCluster cluster = await StartAsync(address);
-        await using (KahunaClient client = KahunaClient.Connect(cluster.Endpoints))
+        await using (KahunaClient client = PatientClient.Connect(cluster.Endpoints))
         {
             await client.KeyValues.SetAsync("a/b", "1");
             Assert.Equal("1", (await client.KeyValues.GetAsync("a/b")).Value.AsString());

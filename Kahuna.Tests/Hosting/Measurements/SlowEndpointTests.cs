@@ -17,7 +17,7 @@ public sealed class SlowEndpointTests
     {
         // With more nodes, the others may be a majority before the leader's own disk is done.
         await using EmbeddedCluster cluster = await StartAsync(1);
-        await using KahunaClient client = KahunaClient.Connect(cluster.Endpoints);
+        await using KahunaClient client = PatientClient.Connect(cluster.Endpoints);
         await client.KeyValues.SetAsync("a/set", "1");
         await client.KeyValues.SetAsync(
             "a/volatile", "1", new SetOptions { Durability = Durability.Ephemeral });

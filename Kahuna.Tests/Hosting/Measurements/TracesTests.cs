@@ -21,7 +21,7 @@ public sealed class TracesTests
     {
         using TraceRecorder recorder = new(Clients, Servers);
         await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(1).WaitAsync(Wait.Longest);
-        await using KahunaClient client = KahunaClient.Connect(cluster.Endpoints);
+        await using KahunaClient client = PatientClient.Connect(cluster.Endpoints);
         await client.KeyValues.SetAsync("a/b", "1");
         Assert.Same(recorder.Root, Activity.Current);
 
@@ -52,7 +52,7 @@ public sealed class TracesTests
     {
         using TraceRecorder recorder = new(Servers);
         await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(1).WaitAsync(Wait.Longest);
-        await using KahunaClient client = KahunaClient.Connect(cluster.Endpoints);
+        await using KahunaClient client = PatientClient.Connect(cluster.Endpoints);
         await client.KeyValues.GetAsync("a/b");
         Activity carriedOut = await recorder.NextAsync(Servers, "get");
         Assert.Equal(recorder.Root.SpanId, carriedOut.ParentSpanId);
@@ -65,7 +65,7 @@ public sealed class TracesTests
     {
         using TraceRecorder recorder = new(Clients, Servers);
         await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(1).WaitAsync(Wait.Longest);
-        await using KahunaClient client = KahunaClient.Connect(cluster.Endpoints);
+        await using KahunaClient client = PatientClient.Connect(cluster.Endpoints);
         Activity.Current = null;
         using (Activity other = new Activity("other").SetIdFormat(ActivityIdFormat.W3C).Start())
         {
@@ -85,7 +85,7 @@ public sealed class TracesTests
     {
         using TraceRecorder recorder = new(Clients, Servers);
         await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(1).WaitAsync(Wait.Longest);
-        await using KahunaClient client = KahunaClient.Connect(cluster.Endpoints);
+        await using KahunaClient client = PatientClient.Connect(cluster.Endpoints);
         SetOptions options = new() { Durability = isVolatile ? Durability.Ephemeral : Durability.Persistent };
         await Task.WhenAll(Enumerable.Range(0, 200).Select(i =>
             client.KeyValues.SetAsync($"a/{i}", "1", options).AsTask()));
@@ -154,7 +154,7 @@ public sealed class TracesTests
     {
         using TraceRecorder recorder = new(Clients, Servers) { Throws = true };
         await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(1).WaitAsync(Wait.Longest);
-        await using KahunaClient client = KahunaClient.Connect(cluster.Endpoints);
+        await using KahunaClient client = PatientClient.Connect(cluster.Endpoints);
         for (int i = 0; i < 3; i++)
         {
             await client.KeyValues.SetAsync("a/b", "1");
@@ -187,7 +187,7 @@ public sealed class TracesTests
         using TraceRecorder recorder = new(Servers);
         await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(1, configure: static options =>
             options with { Metrics = new MetricsOptions { IsOn = false } }).WaitAsync(Wait.Longest);
-        await using KahunaClient client = KahunaClient.Connect(cluster.Endpoints);
+        await using KahunaClient client = PatientClient.Connect(cluster.Endpoints);
         await client.KeyValues.SetAsync("a/b", "1");
         Assert.False(cluster.Nodes[0].View.Describe().TakesTraces);
         Assert.Empty(recorder.Seen);

@@ -28,7 +28,7 @@ public sealed class CertificateBrowser : Chromium
         Run("certutil", "-N", "-d", "sql:" + store, "--empty-password");
         Run("pk12util", "-i", file, "-d", "sql:" + store, "-W", "");
         string rule = JsonSerializer.Serialize(new { pattern = "*", filter = new { } });
-        await browser.StartAsync(home, (RulesPreference, new[] { rule }));
+        await browser.StartAsync("chromium", home, (RulesPreference, new[] { rule }));
         return browser;
     }
 

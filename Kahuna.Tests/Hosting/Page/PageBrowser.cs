@@ -12,7 +12,7 @@ public sealed class PageBrowser : Chromium, IAsyncLifetime
     public async Task InitializeAsync()
     {
         await _cluster.InitializeAsync();
-        await StartAsync();
+        await StartAsync("chromium-headless-shell");
     }
 
     public async Task DisposeAsync()
