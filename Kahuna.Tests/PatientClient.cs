@@ -3,8 +3,8 @@ using Kahuna.Client;
 namespace Kahuna.Tests;
 
 /// <summary>
-/// The client for tests that are not about its time limits: on a busy machine a node may take longer for an answer, to
-/// a ping too, than a user should wait. Stateless.
+/// The client for tests that are not about its time limits: a machine that stands still for seconds is not a node that
+/// is gone. Stateless.
 /// </summary>
 internal static class PatientClient
 {
@@ -13,10 +13,17 @@ internal static class PatientClient
     public static KahunaClient Connect(string endpoints, Action<KahunaClientOptions>? configure = null) =>
         KahunaClient.Connect(endpoints, options =>
         {
-            options.RequestTimeout = LastNet.Call;
-            options.ConnectTimeout = LastNet.Call;
-            options.KeepAliveInterval = LastNet.Call;
-            options.KeepAliveTimeout = LastNet.Call;
+            Prepare(options);
             configure?.Invoke(options);
         });
+
+    /// <summary>Gives options the time limits of such a client.</summary>
+    public static KahunaClientOptions Prepare(KahunaClientOptions options)
+    {
+        options.RequestTimeout = LastNet.Call;
+        options.ConnectTimeout = LastNet.Call;
+        options.KeepAliveInterval = LastNet.Call;
+        options.KeepAliveTimeout = LastNet.Call;
+        return options;
+    }
 }

@@ -159,14 +159,8 @@ public sealed class CredentialNetworkTests : IDisposable
         Assert.Throws<IOException>(() => new ClientCertificateFile(Certificate, null, null).Read());
     }
 
-    /// <summary>A machine that stands still for seconds is not a server that is gone.</summary>
-    private static KahunaClientOptions Patient() => new()
-    {
-        Insecure = true,
-        ConnectTimeout = LastNet.Call,
-        KeepAliveInterval = LastNet.Call,
-        KeepAliveTimeout = LastNet.Call,
-    };
+    private static KahunaClientOptions Patient() =>
+        PatientClient.Prepare(new KahunaClientOptions { Insecure = true });
 
     private static async Task<StreamStatus> EndOfAsync(ValueTask<IFrameStream> opening)
     {

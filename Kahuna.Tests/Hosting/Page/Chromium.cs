@@ -39,6 +39,7 @@ public abstract class Chromium : IDisposable
     {
         ChromeOptions options = new()
         {
+            // Not what is in /usr/bin: a script there starts the shell and does not end it.
             BinaryLocation = "/usr/lib/chromium/" + program,
             AcceptInsecureCertificates = true,
         };
